@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+# kvreg: make help lists the goals. One list of sources per target; all products go to build/.
+
+BUILD ?= build
+VERSION := 0.1.0
+SOVERSION := 0
+
+CC ?= gcc
+CLANG ?= clang
+CFLAGS ?= -O2 -g
+PKGS := libprotobuf-c
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wswitch-enum \
+	-Wformat=2 -Wundef -Wpointer-arith
+# make check builds with -Werror; a packager's newer compiler must not break the build
+ifdef WERROR
+WARN += -Werror
+endif
+HARDEN := -fPIC -fvisibility=hidden -fstack-protector-strong -D_FORTIFY_SOURCE=3
+ifdef SANITIZE
+HARDEN := -fPIC -fvisibility=hidden -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+KCFLAGS = -std=gnu11 -D_GNU_SOURCE -DKVREG_VERSION='"$(VERSION)"' $(WARN) $(HARDEN) \
+	-I. -I$(BUILD)/include -I$(BUILD)/gen
+KLDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--as-needed
+
+# ---------------------------------------------------------------- sources
+
+PROTO := snapshot kvreg admin control
+PROTO_SRC := proto/codec.c proto/failure.c proto/fdset.c proto/procfs.c proto/uverbs.c proto/wire.c
+DAEMON_SRC := $(sort $(wildcard daemon/*.c))
+SESSION_SRC := $(sort $(wildcard daemon/session/*.c))
+CLIENT_SRC := $(sort $(wildcard client/*.c))
+CTL_SRC := $(sort $(wildcard client/ctl/*.c))
+
+GEN_SRC := $(PROTO:%=$(BUILD)/gen/%.pb-c.c)
+GEN_HDR := $(PROTO:%=$(BUILD)/gen/%.pb-c.h) $(BUILD)/include/kvreg-errors.h
+PROTO_OBJ := $(PROTO_SRC:%.c=$(BUILD)/obj/%.o) $(PROTO:%=$(BUILD)/obj/gen/%.pb-c.o)
+obj = $(1:%.c=$(BUILD)/obj/%.o)
+
+LIB := $(BUILD)/libkvreg-client.so.$(SOVERSION)
+PROGRAMS := $(BUILD)/kvregd $(BUILD)/kvregd-session $(BUILD)/kvregctl
+
+all: $(PROGRAMS) $(LIB) $(BUILD)/libkvreg-client.so $(BUILD)/kvreg-client.pc
+
+# ---------------------------------------------------------------- generated
+
+$(BUILD)/include/kvreg-errors.h: proto/error.def proto/gen-errors.awk
+	@mkdir -p $(@D)
+	awk -f proto/gen-errors.awk proto/error.def >$@.new && mv $@.new $@
+
+$(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: proto/%.proto
+	@mkdir -p $(BUILD)/gen
+	protoc-c -Iproto --c_out=$(BUILD)/gen $<
+
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c $(GEN_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(KCFLAGS) $(CFLAGS) -c -o $@ $<
+
+$(BUILD)/obj/%.o: %.c | $(GEN_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(KCFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# ---------------------------------------------------------------- programs
+
+$(BUILD)/libkvreg-proto.a: $(PROTO_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/kvregd: $(call obj,$(DAEMON_SRC)) $(BUILD)/libkvreg-proto.a
+	$(CC) $(KLDFLAGS) -pie -o $@ $^ -lev -linih -lcap -lsystemd -lprotobuf-c
+
+$(BUILD)/kvregd-session: $(call obj,$(SESSION_SRC)) $(BUILD)/libkvreg-proto.a
+	$(CC) $(KLDFLAGS) -pie -o $@ $^ -lprotobuf-c
+
+$(LIB): $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a client/kvreg-client.map
+	$(CC) $(KLDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/kvreg-client.map \
+		-Wl,-z,defs -o $@ $(filter %.o %.a,$^) -lprotobuf-c -lpthread
+
+$(BUILD)/libkvreg-client.so: $(LIB)
+	ln -sf $(<F) $@
+
+$(BUILD)/kvreg-client.pc: client/kvreg-client.pc.in Makefile
+	sed -e 's|@VERSION@|$(VERSION)|' -e 's|@INCLUDEDIR@|$(abspath client)|' \
+		-e 's|@LIBDIR@|$(abspath $(BUILD))|' -e 's|@ERRORSDIR@|$(abspath $(BUILD))/include|' $< >$@
+
+$(BUILD)/kvregctl: $(call obj,$(CTL_SRC)) $(BUILD)/libkvreg-proto.a $(LIB) | $(BUILD)/libkvreg-client.so
+	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client \
+		-Wl,-rpath,'$$ORIGIN' -lsmartcols -libverbs -lprotobuf-c
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all clean
+.DELETE_ON_ERROR:
+.SECONDARY: $(GEN_SRC) $(GEN_HDR)

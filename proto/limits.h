@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_LIMITS_H
+#define KVREG_LIMITS_H
+/*
+ * Every bound of the protocol and of the processes, each with its reason. A number lives here and
+ * nowhere else; manual pages and help texts are checked against it.
+ */
+
+/* Versions. A change that an old peer would misread raises MAJOR; any other addition, MINOR. */
+#define PROTOCOL_MAJOR  1u
+#define PROTOCOL_MINOR  0u
+#define CONTROL_VERSION 1u
+
+/* Feature bits of Hello. */
+#define FEATURE_MEMFD (1ull << 0)
+
+/* A Register of ITEMS_PER_REGISTER items with every field at its longest packs below this. */
+#define RECORD_MAX 65536u
+/* The kernel writes a packet-mode pipe record whole only up to PIPE_BUF. */
+#define UP_RECORD_MAX 4096u
+/* One uverbs fd or one memory fd a message; the second place is for kinds that need two. */
+#define FDS_PER_RECORD 2u
+/* What 64 KiB may unpack to: a record of empty sub-messages grows about 50-fold without it. */
+#define UNPACK_BUDGET (256u * 1024u)
+
+/* Labels are shown in one table column and one journal field. */
+#define LABEL_MAX 64u
+/* A kernel comm is 15 bytes, an RDMA device name at most 63 (IB_DEVICE_NAME_MAX). */
+#define DEVICE_NAME_MAX 64u
+
+/* Per connection: an engine has a domain per NIC and a few; regions are the real number. */
+#define DOMAINS_PER_SESSION 64u
+#define BUFFERS_PER_SESSION 1024u
+#define REGIONS_PER_SESSION 16384u
+/* 256 items of at most 50 bytes fit a record many times; the answer is smaller. */
+#define ITEMS_PER_REGISTER 256u
+
+/* fds of a session: its own few, two per record in flight, one per domain and buffer. */
+#define SESSION_NOFILE (DOMAINS_PER_SESSION + BUFFERS_PER_SESSION + 32u)
+
+/* Grants move in slabs, so that most registrations need no word with the supervisor. */
+#define GRANT_SLAB (64ull << 20)
+
+/* A client that is gone leaves its session this long to destroy what it made. */
+#define SESSION_GRACE_S 5.0
+/* An administrator's question waits this long for sessions that do not answer. */
+#define QUERY_WAIT_S 1.0
+/* accept() stops this long when the process or host is out of file descriptors or processes. */
+#define ACCEPT_PAUSE_S 0.2
+/* Connections taken in one turn of the loop before others have theirs. */
+#define ACCEPTS_PER_TURN 16
+/* Bytes of answers that may wait for one administrator's session to read them. */
+#define CONTROL_QUEUE_MAX (8u << 20)
+/* Administrators' connections at once. */
+#define ADMIN_SESSIONS_MAX 16u
+/* Children that only deliver a refusal; more waiting clients get a closed connection. */
+#define REFUSALS_MAX 32u
+/* A refusing child that its client's fds hold up is ended after this. */
+#define REFUSAL_WAIT_S 5u
+
+/* Defaults of the configuration: safe on a host that many share. */
+#define DEFAULT_TOTAL_PERCENT    50u
+#define DEFAULT_UID_PERCENT      25u
+#define DEFAULT_SESSIONS         1024u
+#define DEFAULT_SESSIONS_PER_UID 64u
+/* Log lines about one uid's misbehaviour in one window. */
+#define LOG_BURST    5u
+#define LOG_WINDOW_S 60.0
+
+#define DEFAULT_CONFIG       "/etc/kvregd.conf"
+#define DEFAULT_SOCKET       "/run/kvregd/client/kvregd.sock"
+#define DEFAULT_ADMIN_SOCKET "/run/kvregd/admin/admin.sock"
+#define DEFAULT_SESSION_USER "kvreg-session"
+
+#endif
