@@ -38,6 +38,9 @@
 /* fds of a session: its own few, two per record in flight, one per domain and buffer. */
 #define SESSION_NOFILE (DOMAINS_PER_SESSION + BUFFERS_PER_SESSION + 32u)
 
+/* Faulting pages in ahead of the pin pays from a few hundred pages on. */
+#define POPULATE_MIN (2ull << 20)
+
 /* Grants move in slabs, so that most registrations need no word with the supervisor. */
 #define GRANT_SLAB (64ull << 20)
 

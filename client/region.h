@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_REGION_H
+#define KVREG_REGION_H
+/*
+ * A registered range. Made by the session, it lives on the program's own uverbs fd: when the
+ * session is gone the library destroys it there, and only if the kernel still shows the same
+ * region under its handle.
+ */
+#include "client/domain.h"
+#include "client/kvreg.h"
+#include "proto/uverbs.h"
+
+struct kvreg_region {
+	LIST_ENTRY(kvreg_region) link; /* in domain->k->regions */
+	struct kvreg_domain *domain;   /* counts it in n_regions */
+	uint32_t id;                   /* in the session */
+	struct uverbs_mr mr;
+};
+
+/** region_close() - destroys @region, if this process may, and frees it in any case. */
+void region_close(struct kvreg_region *region);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_DAEMON_ACCOUNT_H
+#define KVREG_DAEMON_ACCOUNT_H
+/*
+ * The books: how many sessions there are and how many bytes they may pin, by uid and in all.
+ *
+ * A charge is embedded in its holder (a session) and given back by the holder's destructor, so a
+ * booking cannot be forgotten. An account lives as long as a charge refers to it. books_fini()
+ * asserts that all is zero: a leak is a crash in tests.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include "daemon/config.h"
+
+struct account {
+	LIST_ENTRY(account) link; /* books::accounts */
+	uid_t uid;
+	uint32_t sessions;
+	uint64_t granted; /* bytes */
+	uint32_t lines;   /* logged about this uid in the window */
+	double window;    /* when it began, seconds */
+};
+
+struct books {
+	const struct config *config;
+	LIST_HEAD(, account) accounts;
+	uint32_t sessions;
+	uint64_t granted;
+};
+
+struct charge {
+	struct books *books; /* NULL: charges nothing */
+	struct account *account;
+	uint64_t bytes;
+};
+
+void books_init(struct books *books, const struct config *config);
+void books_fini(struct books *books);
+
+/**
+ * charge_init() - books one session for @uid.
+ * Return: 0; KVREG_E_LIMIT_SESSIONS; or -ENOMEM.
+ */
+int charge_init(struct charge *charge, struct books *books, uid_t uid);
+
+/** What bounded a grant, for the one who is refused. */
+struct quota {
+	uint64_t used;
+	uint64_t limit;
+	bool total; /* the host's limit, not the uid's */
+};
+
+/**
+ * charge_raise() - books @want bytes in all for this holder or, if the quota ends before that, as
+ * much as it allows but at least @need.
+ *
+ * Return: 0; or KVREG_E_LIMIT_QUOTA and nothing is changed. @ret_quota is filled in both.
+ */
+int charge_raise(struct charge *charge, uint64_t need, uint64_t want, struct quota *ret_quota);
+
+/** charge_lower() - books @bytes in all, which is not more than before. */
+void charge_lower(struct charge *charge, uint64_t bytes);
+
+/** charge_fini() - gives everything back. */
+void charge_fini(struct charge *charge);
+
+/** account_may_log() - whether one more line about this uid goes to the log at @now (seconds). */
+bool account_may_log(struct account *account, double now);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/admin.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "daemon/gather.h"
+#include "daemon/session.h"
+#include "daemon/supervisor.h"
+#include "proto/failure.h"
+#include "proto/procfs.h"
+
+void admin_reply(struct session *admin, Kvreg__AdminReply *reply)
+{
+	Kvreg__Down down = KVREG__DOWN__INIT;
+
+	down.body_case = KVREG__DOWN__BODY_ADMIN;
+	down.admin = reply;
+	session_send(admin, &down);
+}
+
+static void refuse(struct session *admin, uint32_t seq, struct failure *f)
+{
+	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
+	struct failure_wire wire;
+
+	failure_to_wire(f, &wire);
+	reply.seq = seq;
+	reply.error = &wire.error;
+	admin_reply(admin, &reply);
+}
+
+static uint64_t milliseconds(const struct supervisor *supervisor, double since)
+{
+	return (uint64_t)((ev_now(supervisor->loop) - since) * 1000.);
+}
+
+/* ---- status ---- */
+
+static size_t fill_users(struct supervisor *supervisor, Kvreg__UserUsage *usage,
+			 Kvreg__UserUsage **list, size_t size)
+{
+	struct account *account;
+	size_t n = 0;
+
+	LIST_FOREACH(account, &supervisor->books.accounts, link) {
+		struct uid_rule rule = config_uid(&supervisor->config, account->uid);
+
+		if (n == size)
+			break;
+		kvreg__user_usage__init(&usage[n]);
+		usage[n].uid = account->uid;
+		usage[n].sessions = account->sessions;
+		usage[n].sessions_limit = rule.sessions;
+		usage[n].granted = account->granted;
+		usage[n].granted_limit = rule.bytes;
+		list[n] = &usage[n];
+		n++;
+	}
+	return n;
+}
+
+static int on_status(struct supervisor *supervisor, struct session *admin,
+		     const Kvreg__AdminRequest *request)
+{
+	/* As many as fit one record at 40 bytes each; a host has a handful of tenants. */
+	enum { USERS_MAX = 1024 };
+	static Kvreg__UserUsage usage[USERS_MAX], *list[USERS_MAX];
+	Kvreg__StatusReply status = KVREG__STATUS_REPLY__INIT;
+	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
+
+	status.version = KVREG_VERSION;
+	status.pid = (uint32_t)getpid();
+	status.uptime_ms = milliseconds(supervisor, supervisor->started);
+	status.device = (char *)supervisor->device;
+	status.state = supervisor_paused(supervisor) ? "paused" : "serving";
+	status.privileged = supervisor->privilege.switch_user && supervisor->privilege.raise_limit;
+	status.missing = (char **)supervisor->privilege.missing;
+	status.n_missing = supervisor->privilege.n_missing;
+	status.sessions = supervisor->books.sessions;
+	status.sessions_limit = supervisor->config.sessions;
+	status.granted = supervisor->books.granted;
+	status.granted_limit = supervisor->config.total_bytes;
+	status.users = list;
+	status.n_users = fill_users(supervisor, usage, list, USERS_MAX);
+	status.accepted = supervisor->accepted;
+	status.refused = supervisor->refused;
+	status.grants_refused = supervisor->grants_refused;
+	status.session_user = supervisor->config.session_user;
+	status.config = supervisor->config.path;
+	reply.seq = request->seq;
+	reply.status = &status;
+	admin_reply(admin, &reply);
+	return 0;
+}
+
+/* ---- clients and regions ---- */
+
+void admin_tell_client(struct session *admin, uint32_t seq, struct session *session,
+		       const Kvreg__Report *report)
+{
+	struct supervisor *supervisor = session->supervisor;
+	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
+	Kvreg__ClientInfo info = KVREG__CLIENT_INFO__INIT, *list = &info;
+	struct proc_status status;
+
+	info.pid = (uint32_t)session->peer.pid;
+	info.uid = session->peer.uid;
+	info.gid = session->peer.gid;
+	info.comm = session->peer.comm;
+	info.cgroup = session->peer.cgroup;
+	info.class_ = "default";
+	info.session_pid = (uint32_t)session->pid;
+	info.session_uid = supervisor->privilege.uid;
+	info.state = (char *)session_state_name(session->state);
+	info.age_ms = milliseconds(supervisor, session->started);
+	info.granted = session->charge.bytes;
+	info.program = session->program;
+	/* The mock device locks where verbs pin. */
+	if (session->pid && proc_status(session->pid, &status) == 0)
+		info.session_vm_pin = status.vm_pin + status.vm_lck;
+	/* The number may be another process's by now: only while the pidfd is quiet is it ours. */
+	if (ev_is_active(&session->orphan) && proc_status(session->peer.pid, &status) == 0)
+		info.client_vm_pin = status.vm_pin;
+	if (report) {
+		info.answered = true;
+		info.domains = report->domains;
+		info.buffers = report->buffers;
+		info.regions = report->regions;
+		info.registered = report->registered;
+	}
+	reply.seq = seq;
+	reply.more = true;
+	reply.clients = &list;
+	reply.n_clients = 1;
+	admin_reply(admin, &reply);
+}
+
+void admin_tell_regions(struct session *admin, uint32_t seq, struct session *session,
+			const Kvreg__Report *report)
+{
+	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
+
+	/* Whose they are is not for the session to say. */
+	for (size_t i = 0; i < report->n_list; i++) {
+		report->list[i]->client_pid = (uint32_t)session->peer.pid;
+		report->list[i]->client_uid = session->peer.uid;
+	}
+	if (report->n_list == 0)
+		return;
+	reply.seq = seq;
+	reply.more = true;
+	reply.regions = report->list;
+	reply.n_regions = report->n_list;
+	admin_reply(admin, &reply);
+}
+
+static int on_clients(struct supervisor *supervisor, struct session *admin,
+		      const Kvreg__AdminRequest *request)
+{
+	return gather_start(supervisor, admin, request->seq, false, 0);
+}
+
+static int on_regions(struct supervisor *supervisor, struct session *admin,
+		      const Kvreg__AdminRequest *request)
+{
+	return gather_start(supervisor, admin, request->seq, true, request->regions->client_pid);
+}
+
+/* ---- the table ---- */
+
+static const struct {
+	Kvreg__AdminRequest__BodyCase body;
+	int (*handler)(struct supervisor *supervisor, struct session *admin,
+		       const Kvreg__AdminRequest *request);
+} rows[] = {
+	{ KVREG__ADMIN_REQUEST__BODY_STATUS, on_status },
+	{ KVREG__ADMIN_REQUEST__BODY_CLIENTS, on_clients },
+	{ KVREG__ADMIN_REQUEST__BODY_REGIONS, on_regions },
+};
+
+void admin_request(struct supervisor *supervisor, struct session *admin,
+		   const Kvreg__AdminRequest *request)
+{
+	struct failure f;
+	int r = -ENOSYS;
+
+	failure_init(&f);
+	if (request->major != PROTOCOL_MAJOR) {
+		failure_set(&f, KVREG_E_VERSION, KVREG_STAGE_CONNECT,
+			    "the request is of version %u, the daemon of %u", request->major,
+			    PROTOCOL_MAJOR);
+		refuse(admin, request->seq, &f);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].body == request->body_case)
+			r = rows[i].handler(supervisor, admin, request);
+	if (r == 0)
+		return;
+	if (r == -ENOSYS)
+		failure_set(&f, KVREG_E_UNSUPPORTED, KVREG_STAGE_NONE, "the request is not known");
+	else
+		failure_set(&f, KVREG_E_INTERNAL, KVREG_STAGE_NONE, "out of memory");
+	refuse(admin, request->seq, &f);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/channel.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "proto/wire.h"
+
+static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	struct channel *channel = watcher->data;
+	static struct arena arena;
+	uint8_t record[UP_RECORD_MAX];
+	const Kvreg__Up *up = NULL;
+	ssize_t n;
+
+	(void)loop;
+	(void)events;
+	n = read(channel->up, record, sizeof(record));
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		up = (const Kvreg__Up *)codec_unpack(&arena, &kvreg__up__descriptor, record,
+						     (size_t)n);
+	if (!up)
+		ev_io_stop(channel->loop, &channel->readable);
+	channel->on_message(channel, up);
+}
+
+static void drop_first(struct channel *channel)
+{
+	struct channel_record *record = STAILQ_FIRST(&channel->queue);
+
+	STAILQ_REMOVE_HEAD(&channel->queue, link);
+	channel->queued -= record->length;
+	free(record);
+}
+
+static void on_writable(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	struct channel *channel = watcher->data;
+	struct channel_record *record;
+	int r = 0;
+
+	(void)events;
+	while (r == 0 && (record = STAILQ_FIRST(&channel->queue))) {
+		r = wire_send(channel->down, record->bytes, record->length, NULL, 0, MSG_DONTWAIT);
+		/* A session that is gone shows on its pidfd; its queue goes with it. */
+		if (r != -EAGAIN)
+			drop_first(channel);
+	}
+	if (STAILQ_EMPTY(&channel->queue))
+		ev_io_stop(loop, &channel->writable);
+}
+
+void channel_init(struct channel *channel, struct ev_loop *loop, int down, int up,
+		  void (*on_message)(struct channel *, const Kvreg__Up *))
+{
+	*channel = (struct channel){
+		.loop = loop,
+		.down = down,
+		.up = up,
+		.on_message = on_message,
+	};
+	STAILQ_INIT(&channel->queue);
+	ev_io_init(&channel->readable, on_readable, up, EV_READ);
+	ev_io_init(&channel->writable, on_writable, down, EV_WRITE);
+	channel->readable.data = channel->writable.data = channel;
+	ev_io_start(loop, &channel->readable);
+}
+
+void channel_fini(struct channel *channel)
+{
+	if (!channel->loop)
+		return;
+	ev_io_stop(channel->loop, &channel->readable);
+	ev_io_stop(channel->loop, &channel->writable);
+	while (!STAILQ_EMPTY(&channel->queue))
+		drop_first(channel);
+	fd_close(&channel->down);
+	fd_close(&channel->up);
+	channel->loop = NULL;
+}
+
+static int enqueue(struct channel *channel, const uint8_t *bytes, size_t length)
+{
+	struct channel_record *record;
+
+	if (length > CONTROL_QUEUE_MAX - channel->queued)
+		return -ENOBUFS;
+	record = malloc(sizeof(*record) + length);
+	if (!record)
+		return -ENOMEM;
+	record->length = length;
+	memcpy(record->bytes, bytes, length);
+	STAILQ_INSERT_TAIL(&channel->queue, record, link);
+	channel->queued += length;
+	ev_io_start(channel->loop, &channel->writable);
+	return 0;
+}
+
+int channel_send(struct channel *channel, const Kvreg__Down *down)
+{
+	static uint8_t bytes[RECORD_MAX];
+	size_t length = codec_pack(&down->base, bytes, sizeof(bytes));
+	int r = -EAGAIN;
+
+	if (length == 0)
+		return -EMSGSIZE;
+	if (STAILQ_EMPTY(&channel->queue))
+		r = wire_send(channel->down, bytes, length, NULL, 0, MSG_DONTWAIT);
+	return r == -EAGAIN ? enqueue(channel, bytes, length) : r;
+}

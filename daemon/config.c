@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <math.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/limits.h"
+#include "proto/procfs.h"
+
+static const struct {
+	const char *name;
+	uint32_t bit;
+} access_names[] = {
+	{ "local_write", IB_UVERBS_ACCESS_LOCAL_WRITE },
+	{ "remote_write", IB_UVERBS_ACCESS_REMOTE_WRITE },
+	{ "remote_read", IB_UVERBS_ACCESS_REMOTE_READ },
+	{ "remote_atomic", IB_UVERBS_ACCESS_REMOTE_ATOMIC },
+	{ "mw_bind", IB_UVERBS_ACCESS_MW_BIND },
+	{ "relaxed_ordering", IB_UVERBS_ACCESS_RELAXED_ORDERING },
+};
+
+struct parse {
+	struct config *config;
+	uint64_t whole;
+	const char *reason;
+	char section[64], key[64];
+};
+
+int config_size(const char *text, uint64_t whole, uint64_t *ret_bytes)
+{
+	static const char units[] = "KMGTP";
+	char *end;
+	double value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (end == text || errno || !(value >= 0) || isinf(value))
+		return -EINVAL;
+	if (*end == '%') {
+		value = value / 100 * (double)whole;
+		end++;
+	} else if (*end) {
+		const char *unit = strchr(units, *end);
+
+		if (!unit)
+			return -EINVAL;
+		value *= (double)(1ull << (10 * (unit - units + 1)));
+		end++;
+	}
+	if (*end)
+		return -EINVAL;
+	if (value >= 0x1p63)
+		return -ERANGE;
+	*ret_bytes = (uint64_t)value;
+	return 0;
+}
+
+static int parse_number(const char *text, uint32_t *ret_number)
+{
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (end == text || *end || *text == '-' || errno || value > UINT32_MAX)
+		return -EINVAL;
+	*ret_number = (uint32_t)value;
+	return 0;
+}
+
+static int parse_access(const char *text, uint32_t *ret_access)
+{
+	uint32_t access = 0;
+
+	while (*text) {
+		size_t n = strcspn(text, ", "), i = 0;
+
+		while (i < sizeof(access_names) / sizeof(access_names[0]) &&
+		       (strlen(access_names[i].name) != n || strncmp(access_names[i].name, text, n)))
+			i++;
+		if (i == sizeof(access_names) / sizeof(access_names[0]))
+			return -EINVAL;
+		access |= access_names[i].bit;
+		text += n;
+		text += strspn(text, ", ");
+	}
+	*ret_access = access;
+	return 0;
+}
+
+static struct uid_rule *rule_for(struct config *config, uid_t uid)
+{
+	struct uid_rule *rules;
+
+	for (size_t i = 0; i < config->n_rules; i++)
+		if (config->rules[i].uid == uid)
+			return &config->rules[i];
+	rules = reallocarray(config->rules, config->n_rules + 1, sizeof(*rules));
+	if (!rules)
+		return NULL;
+	config->rules = rules;
+	/* What the section leaves out stands as UINT64_MAX until config_uid() fills it in. */
+	rules[config->n_rules] = (struct uid_rule){ uid, UINT64_MAX, UINT32_MAX };
+	return &rules[config->n_rules++];
+}
+
+static int set_uid(struct parse *p, const char *section, const char *key, const char *value)
+{
+	struct uid_rule *rule;
+	uint32_t uid;
+
+	if (parse_number(section + strlen("uid "), &uid) < 0) {
+		p->reason = "the section names no uid";
+		return -EINVAL;
+	}
+	rule = rule_for(p->config, uid);
+	if (!rule)
+		return -ENOMEM;
+	if (strcmp(key, "bytes") == 0)
+		return config_size(value, p->whole, &rule->bytes);
+	if (strcmp(key, "sessions") == 0)
+		return parse_number(value, &rule->sessions);
+	p->reason = "unknown key";
+	return -EINVAL;
+}
+
+static int set(struct parse *p, const char *section, const char *key, const char *value)
+{
+	struct config *config = p->config;
+
+	if (strncmp(section, "uid ", 4) == 0)
+		return set_uid(p, section, key, value);
+	if (strcmp(section, "daemon") == 0 && strcmp(key, "session_user") == 0) {
+		if (strlen(value) >= sizeof(config->session_user))
+			return -EINVAL;
+		strcpy(config->session_user, value);
+		return 0;
+	}
+	if (strcmp(section, "daemon") != 0 && strcmp(section, "quota") != 0) {
+		p->reason = "unknown section";
+		return -EINVAL;
+	}
+	if (strcmp(section, "quota") == 0) {
+		if (strcmp(key, "total") == 0)
+			return config_size(value, p->whole, &config->total_bytes);
+		if (strcmp(key, "per_uid") == 0)
+			return config_size(value, p->whole, &config->uid_bytes);
+		if (strcmp(key, "sessions") == 0)
+			return parse_number(value, &config->sessions);
+		if (strcmp(key, "sessions_per_uid") == 0)
+			return parse_number(value, &config->uid_sessions);
+		if (strcmp(key, "access") == 0)
+			return parse_access(value, &config->access);
+	}
+	p->reason = "unknown key";
+	return -EINVAL;
+}
+
+/* inih wants 1 for "fine"; it goes on after an error, and the first one is the one to tell. */
+static int on_key(void *user, const char *section, const char *key, const char *value)
+{
+	struct parse *p = user;
+
+	if (p->reason)
+		return 0;
+	if (set(p, section, key, value) == 0)
+		return 1;
+	if (!p->reason)
+		p->reason = "not a value that this key takes";
+	snprintf(p->section, sizeof(p->section), "%s", section);
+	snprintf(p->key, sizeof(p->key), "%s", key);
+	return 0;
+}
+
+static int defaults(struct config *config, uint64_t *ret_whole)
+{
+	int r = proc_meminfo("MemTotal", ret_whole);
+
+	if (r < 0)
+		return r;
+	*config = (struct config){
+		.session_user = DEFAULT_SESSION_USER,
+		.total_bytes = *ret_whole / 100 * DEFAULT_TOTAL_PERCENT,
+		.uid_bytes = *ret_whole / 100 * DEFAULT_UID_PERCENT,
+		.sessions = DEFAULT_SESSIONS,
+		.uid_sessions = DEFAULT_SESSIONS_PER_UID,
+	};
+	for (size_t i = 0; i < sizeof(access_names) / sizeof(access_names[0]); i++)
+		config->access |= access_names[i].bit;
+	return 0;
+}
+
+int config_load(const char *path, struct config *ret_config, char *ret_words, size_t size)
+{
+	struct config config;
+	struct parse p = { .config = &config };
+	int r = defaults(&config, &p.whole), line;
+
+	if (r < 0) {
+		snprintf(ret_words, size, "/proc/meminfo: %s", strerror(-r));
+		return r;
+	}
+	if (path) {
+		snprintf(config.path, sizeof(config.path), "%s", path);
+		errno = 0;
+		line = ini_parse(path, on_key, &p);
+		if (line != 0) {
+			r = line > 0 ? -EINVAL : errno ? -errno : -EIO;
+			if (line < 0)
+				snprintf(ret_words, size, "%s: %s", path, strerror(-r));
+			else if (p.reason)
+				snprintf(ret_words, size, "%s:%d: [%s] %s: %s", path, line,
+					 p.section, p.key, p.reason);
+			else
+				snprintf(ret_words, size, "%s:%d: not an INI line", path, line);
+			config_fini(&config);
+			return r;
+		}
+	}
+	*ret_config = config;
+	return 0;
+}
+
+void config_fini(struct config *config)
+{
+	free(config->rules);
+	config->rules = NULL;
+	config->n_rules = 0;
+}
+
+struct uid_rule config_uid(const struct config *config, uid_t uid)
+{
+	struct uid_rule rule = { uid, config->uid_bytes, config->uid_sessions };
+
+	for (size_t i = 0; i < config->n_rules; i++) {
+		if (config->rules[i].uid != uid)
+			continue;
+		if (config->rules[i].bytes != UINT64_MAX)
+			rule.bytes = config->rules[i].bytes;
+		if (config->rules[i].sessions != UINT32_MAX)
+			rule.sessions = config->rules[i].sessions;
+	}
+	return rule;
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/admin.h"
+#include "daemon/gather.h"
+#include "daemon/log.h"
+#include "daemon/supervisor.h"
+#include "proto/fdset.h"
+#include "proto/procfs.h"
+#include "proto/session-fds.h"
+
+/* A pidfd is a waitable id since Linux 5.4. */
+#define WAIT_PIDFD ((idtype_t)3)
+
+static const char *const state_names[] = {
+	[SESSION_SPAWNING] = "spawning",
+	[SESSION_SERVING] = "serving",
+	[SESSION_DRAINING] = "draining",
+	[SESSION_GONE] = "gone",
+};
+
+const char *session_state_name(enum session_state state)
+{
+	return state_names[state];
+}
+
+static void set_state(struct session *session, enum session_state state)
+{
+	assert(session->state != SESSION_GONE && state >= session->state);
+	session->state = state;
+}
+
+#define log_session(session, level, format, ...)                                             \
+	do {                                                                                 \
+		struct session *s_ = (session);                                              \
+		if (!s_->charge.account ||                                                   \
+		    account_may_log(s_->charge.account, ev_now(s_->supervisor->loop)))       \
+			log_line(level, "client %d (%s, uid %u): " format, s_->peer.pid,     \
+				 s_->peer.comm, s_->peer.uid, ##__VA_ARGS__);                \
+	} while (0)
+
+void session_send(struct session *session, const Kvreg__Down *down)
+{
+	int r;
+
+	if (session->pid == 0)
+		return;
+	r = channel_send(&session->channel, down);
+	if (r == -ENOBUFS || r == -ENOMEM) {
+		log_session(session, LOG_LEVEL_WARNING, "its session does not read: ended");
+		session_kill(session);
+	}
+}
+
+void session_kill(struct session *session)
+{
+	pid_t pid;
+
+	if (session->pid == 0)
+		return;
+	pid = spawn_killer(&session->supervisor->spawner, session->pidfd);
+	if (pid > 0)
+		supervisor_adopt(session->supervisor, pid);
+	else if (pid < 0)
+		log_error("cannot end session %d: %s", session->pid, strerror(-(int)pid));
+}
+
+/* ---- grants ---- */
+
+/* The session is our child and not reaped, so its number names it and nobody else. */
+static int set_limit(struct session *session, uint64_t bytes)
+{
+	const struct rlimit limit = { bytes, bytes };
+
+	if (!session->supervisor->privilege.raise_limit)
+		return 0;
+	return prlimit(session->pid, RLIMIT_MEMLOCK, &limit, NULL) < 0 ? -errno : 0;
+}
+
+static uint64_t slabs(uint64_t bytes)
+{
+	return bytes > UINT64_MAX - GRANT_SLAB ? bytes
+					       : (bytes + GRANT_SLAB - 1) / GRANT_SLAB * GRANT_SLAB;
+}
+
+static void on_grant(struct session *session, const Kvreg__GrantRequest *request)
+{
+	Kvreg__GrantReply reply = KVREG__GRANT_REPLY__INIT;
+	Kvreg__Down down = KVREG__DOWN__INIT;
+	uint64_t before = session->charge.bytes;
+	struct quota quota;
+	int r;
+
+	r = charge_raise(&session->charge, request->bytes, slabs(request->bytes), &quota);
+	if (r == 0) {
+		r = set_limit(session, session->charge.bytes);
+		if (r < 0) {
+			log_error("prlimit of session %d: %s", session->pid, strerror(-r));
+			charge_lower(&session->charge, before);
+		}
+	}
+	if (r != 0)
+		session->supervisor->grants_refused++;
+	reply.seq = request->seq;
+	reply.granted = session->charge.bytes;
+	reply.refused = r != 0;
+	reply.quota_used = quota.used;
+	reply.quota_limit = quota.limit;
+	reply.total = quota.total;
+	down.body_case = KVREG__DOWN__BODY_GRANT;
+	down.grant = &reply;
+	session_send(session, &down);
+}
+
+/*
+ * First the limit falls, then the kernel is asked what is pinned: it cannot rise any more, so what
+ * stays booked covers it whatever the session said.
+ */
+static void on_grant_return(struct session *session, const Kvreg__GrantReturn *back)
+{
+	struct proc_status status;
+	uint64_t keep = back->bytes;
+
+	if (keep >= session->charge.bytes || set_limit(session, keep) < 0)
+		return;
+	if (proc_status(session->pid, &status) < 0)
+		return;
+	if (status.vm_pin > keep)
+		keep = status.vm_pin;
+	if (status.vm_lck > keep)
+		keep = status.vm_lck;
+	if (keep < session->charge.bytes)
+		charge_lower(&session->charge, keep);
+}
+
+/* ---- what a session says ---- */
+
+static void on_client_message(struct session *session, const Kvreg__Up *up)
+{
+	if (up->body_case == KVREG__UP__BODY_READY && session->state == SESSION_SPAWNING) {
+		text_clean(session->program, sizeof(session->program), up->ready->program);
+		set_state(session, SESSION_SERVING);
+	} else if (up->body_case == KVREG__UP__BODY_GRANT) {
+		on_grant(session, up->grant);
+	} else if (up->body_case == KVREG__UP__BODY_GRANT_RETURN) {
+		on_grant_return(session, up->grant_return);
+	} else if (up->body_case == KVREG__UP__BODY_REPORT) {
+		gather_report(session->supervisor, session, up->report);
+	} else if (up->body_case == KVREG__UP__BODY_VIOLATION) {
+		char words[128];
+
+		text_clean(words, sizeof(words), up->violation->words);
+		log_session(session, LOG_LEVEL_WARNING, "broke the protocol: %s", words);
+	} else {
+		log_session(session, LOG_LEVEL_ERROR, "session %d said what it may not: ended",
+			    session->pid);
+		session_kill(session);
+	}
+}
+
+static void on_message(struct channel *channel, const Kvreg__Up *up)
+{
+	struct session *session =
+		(struct session *)((char *)channel - offsetof(struct session, channel));
+
+	/* The end of the pipe is the end of the process, which its pidfd tells. */
+	if (!up)
+		return;
+	if (session->role == KVREG__ROLE__ROLE_CLIENT) {
+		on_client_message(session, up);
+	} else if (up->body_case == KVREG__UP__BODY_ADMIN) {
+		admin_request(session->supervisor, session, up->admin);
+	} else {
+		log_error("administrator's session %d said what it may not: ended", session->pid);
+		session_kill(session);
+	}
+}
+
+/* ---- ends ---- */
+
+static const char *exit_words(int status)
+{
+	switch (status) {
+	case EXIT_WRONG_VERSION:
+		return "kvregd-session is of another version than kvregd";
+	case EXIT_NOT_CONFINED:
+		return "it could not confine itself";
+	case EXIT_NO_MEMORY:
+		return "it had no memory";
+	case EXIT_SPAWN:
+		return "it could not be started: dropping privilege, a limit, or exec failed";
+	default:
+		return "it failed";
+	}
+}
+
+static void client_is_gone(struct session *session)
+{
+	Kvreg__ClientGone gone = KVREG__CLIENT_GONE__INIT;
+	Kvreg__Down down = KVREG__DOWN__INIT;
+
+	if (session->pid == 0) {
+		session_free(session);
+		return;
+	}
+	set_state(session, SESSION_DRAINING);
+	down.body_case = KVREG__DOWN__BODY_CLIENT_GONE;
+	down.client_gone = &gone;
+	session_send(session, &down);
+	ev_timer_start(session->supervisor->loop, &session->grace);
+}
+
+static void on_orphan(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	(void)events;
+	ev_io_stop(loop, watcher);
+	client_is_gone(watcher->data);
+}
+
+static void on_grace(struct ev_loop *loop, struct ev_timer *watcher, int events)
+{
+	struct session *session = watcher->data;
+
+	(void)loop;
+	(void)events;
+	log_session(session, LOG_LEVEL_WARNING, "is gone and its session %d did not end: killed",
+		    session->pid);
+	session_kill(session);
+}
+
+static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	struct session *session = watcher->data;
+	siginfo_t info = { 0 };
+	bool clean;
+
+	(void)events;
+	if (waitid(WAIT_PIDFD, (id_t)session->pidfd, &info, WEXITED | WNOHANG) < 0 ||
+	    info.si_pid == 0)
+		return;
+	ev_io_stop(loop, watcher);
+	ev_timer_stop(loop, &session->grace);
+	channel_fini(&session->channel);
+	gather_forget(session->supervisor, session);
+	session->pid = 0;
+	clean = info.si_code == CLD_EXITED && info.si_status == 0;
+	if (!clean && info.si_code == CLD_EXITED)
+		log_session(session, LOG_LEVEL_ERROR, "session ended with status %d: %s",
+			    info.si_status, exit_words(info.si_status));
+	else if (!clean)
+		log_session(session, LOG_LEVEL_WARNING, "session ended by signal %d", info.si_status);
+	if (clean || session->charge.bytes == 0 || !ev_is_active(&session->orphan)) {
+		session_free(session);
+		return;
+	}
+	/* Its regions live in the client's fd: the grant stays booked as long as the client does. */
+	set_state(session, SESSION_DRAINING);
+}
+
+/* ---- begin and end ---- */
+
+static void welcome(struct session *session)
+{
+	Kvreg__Welcome words = KVREG__WELCOME__INIT;
+	Kvreg__Down down = KVREG__DOWN__INIT;
+	const struct supervisor *supervisor = session->supervisor;
+
+	words.version = CONTROL_VERSION;
+	words.role = session->role;
+	words.client_pid = (uint32_t)session->peer.pid;
+	words.client_uid = session->peer.uid;
+	words.client_gid = session->peer.gid;
+	words.class_ = "default";
+	words.device = (char *)supervisor->device;
+	words.access_allowed = supervisor->config.access;
+	words.limit_is_fixed = !supervisor->privilege.raise_limit;
+	down.body_case = KVREG__DOWN__BODY_WELCOME;
+	down.welcome = &words;
+	session_send(session, &down);
+}
+
+static void watch(struct session *session)
+{
+	struct ev_loop *loop = session->supervisor->loop;
+
+	ev_io_init(&session->ended, on_ended, session->pidfd, EV_READ);
+	ev_io_init(&session->orphan, on_orphan, session->peer.pidfd, EV_READ);
+	ev_timer_init(&session->grace, on_grace, SESSION_GRACE_S, 0.);
+	session->ended.data = session->orphan.data = session->grace.data = session;
+	ev_io_start(loop, &session->ended);
+	if (session->peer.pidfd >= 0)
+		ev_io_start(loop, &session->orphan);
+}
+
+int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *peer,
+		struct charge *charge, int *sock, struct spare *spare)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	pid_t pid;
+	int pidfd;
+
+	if (!session)
+		return -ENOMEM;
+	pid = spawn_session(&supervisor->spawner, sock, peer->pidfd, spare);
+	if (pid < 0) {
+		free(session);
+		return (int)pid;
+	}
+	fd_close(&spare->slack[0]);
+	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (pidfd < 0) {
+		/* Without its channels it ends at once; its client sees the connection close. */
+		log_error("pidfd of session %d: %s", pid, strerror(errno));
+		supervisor_adopt(supervisor, pid);
+		fd_close(&spare->down[0]);
+		fd_close(&spare->up[0]);
+		free(session);
+		return 0;
+	}
+	session->supervisor = supervisor;
+	session->role = role;
+	session->peer = *peer;
+	session->charge = *charge;
+	session->pid = pid;
+	session->pidfd = pidfd;
+	session->started = ev_now(supervisor->loop);
+	*peer = (struct peer){ .pidfd = -1 };
+	*charge = (struct charge){ 0 };
+	channel_init(&session->channel, supervisor->loop, spare->down[0], spare->up[0], on_message);
+	spare->down[0] = spare->up[0] = -1;
+	LIST_INSERT_HEAD(&supervisor->sessions, session, link);
+	watch(session);
+	welcome(session);
+	if (role == KVREG__ROLE__ROLE_ADMIN)
+		set_state(session, SESSION_SERVING);
+	return 0;
+}
+
+void session_free(struct session *session)
+{
+	struct ev_loop *loop;
+
+	if (!session)
+		return;
+	loop = session->supervisor->loop;
+	set_state(session, SESSION_GONE);
+	gather_forget(session->supervisor, session);
+	LIST_REMOVE(session, link);
+	ev_io_stop(loop, &session->ended);
+	ev_io_stop(loop, &session->orphan);
+	ev_timer_stop(loop, &session->grace);
+	channel_fini(&session->channel);
+	fd_close(&session->pidfd);
+	charge_fini(&session->charge);
+	peer_fini(&session->peer);
+	free(session);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/session/client.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "daemon/session/buffer.h"
+#include "daemon/session/domain.h"
+#include "daemon/session/grant.h"
+#include "daemon/session/region.h"
+
+int client_init(struct client *c, const Kvreg__Welcome *welcome, int sock, int pidfd)
+{
+	c->sock = sock;
+	c->pidfd = pidfd;
+	c->pid = welcome->client_pid;
+	c->uid = welcome->client_uid;
+	c->gid = welcome->client_gid;
+	text_clean(c->klass, sizeof(c->klass), welcome->class_);
+	c->access_allowed = welcome->access_allowed;
+	c->device = device_find(welcome->device);
+	if (!c->device)
+		return -ENODEV;
+	grant_init(&c->grant, welcome->limit_is_fixed);
+	if (handles_init(&c->domains, DOMAINS_PER_SESSION) < 0 ||
+	    handles_init(&c->buffers, BUFFERS_PER_SESSION) < 0 ||
+	    handles_init(&c->regions, REGIONS_PER_SESSION) < 0)
+		return -ENOMEM;
+	return 0;
+}
+
+void client_fini(struct client *c)
+{
+	struct region *region;
+	struct buffer *buffer;
+	struct domain *domain;
+
+	for (size_t at = 0; (region = handles_each(&c->regions, &at));)
+		region_discard(c, region);
+	for (size_t at = 0; (buffer = handles_each(&c->buffers, &at));)
+		buffer_release(c, buffer);
+	for (size_t at = 0; (domain = handles_each(&c->domains, &at));)
+		domain_detach(c, domain);
+	handles_fini(&c->regions);
+	handles_fini(&c->buffers);
+	handles_fini(&c->domains);
+	fd_close(&c->sock);
+	fd_close(&c->pidfd);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_SESSION_DEVICE_H
+#define KVREG_SESSION_DEVICE_H
+/*
+ * What registers memory: the kernel's verbs (verbs.c) or a stand-in with the kernel's arithmetic
+ * (mock.c). Both work on the client's own fd and charge the pins to this process.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "proto/failure.h"
+#include "proto/uverbs.h"
+
+/* A client's protection domain, as the device needs to know it. */
+struct device_pd {
+	int fd; /* the client's uverbs fd, owned by the domain */
+	uint32_t pd_handle;
+	uint32_t driver_id;
+	uint8_t driver_in; /* see struct uverbs_reg */
+	uint8_t driver_out;
+	bool needs_same_address; /* the driver ignores hca_va */
+	char device[DEVICE_NAME_MAX];
+	char driver[DEVICE_NAME_MAX];
+};
+
+struct device_ops {
+	const char *name;
+
+	/**
+	 * attach() - checks pd->fd in an order that no hostile fd can stall or turn against an
+	 * unrelated driver, then the PD, and fills in the rest of @pd.
+	 * Return: 0, or the code set in @f.
+	 */
+	int (*attach)(struct device_pd *pd, struct failure *f);
+
+	/** reg() - registers mapped memory at reg->start. Return: 0 or the kernel's -errno. */
+	int (*reg)(const struct device_pd *pd, const struct uverbs_reg *reg,
+		   struct uverbs_mr *ret_mr);
+
+	/** dereg() - Return: 0; -ESTALE it is not there any more; or the kernel's -errno. */
+	int (*dereg)(const struct device_pd *pd, const struct uverbs_mr *mr);
+
+	/** charged() - bytes that the kernel charges to this process now. Return: 0 or -errno. */
+	int (*charged)(uint64_t *ret_bytes);
+};
+
+/* What REG_MR needs from a driver beyond the core's ABI, and how it takes hca_va. */
+struct driver {
+	const char *name;
+	uint8_t driver_in;
+	uint8_t driver_out;
+	bool needs_same_address;
+};
+
+/** driver_find() - the facts of a driver id; of an unknown one, the strictest. Never NULL. */
+const struct driver *driver_find(uint32_t driver_id);
+
+/** device_find() - the device of that name ("verbs", "mock"), or NULL. */
+const struct device_ops *device_find(const char *name);
+
+extern const struct device_ops verbs_device;
+extern const struct device_ops mock_device;
+
+/**
+ * device_check_fd() - whether @fd is a character device open for read and write, found out
+ * without anything that could wait for a FUSE server or reach a driver: F_GETFL, then statx
+ * without sync. Return: 0 and its device number, or the code set in @f.
+ */
+int device_check_fd(int fd, unsigned int *ret_major, unsigned int *ret_minor, struct failure *f);
+
+#endif

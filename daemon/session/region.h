@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_SESSION_REGION_H
+#define KVREG_SESSION_REGION_H
+/*
+ * A registered range: an MR in the client's PD, on the client's fd, charged to this process.
+ * It lives until the client gives it back or ends; its buffer may go before it.
+ */
+#include "daemon/session/device.h"
+
+struct client;
+struct domain;
+struct buffer;
+
+/* registering -> live | dead; live -> releasing; releasing -> live (refused) | dead */
+enum region_state { REGION_REGISTERING, REGION_LIVE, REGION_RELEASING, REGION_DEAD };
+
+struct region {
+	uint32_t number;
+	enum region_state state;
+	struct domain *domain;
+	struct uverbs_mr mr;
+	uint64_t charge;  /* bytes that the kernel charges for it: whole pages */
+	uint64_t address; /* the client's, 0 when it named none */
+	uint32_t access;
+	char label[LABEL_MAX + 1];
+};
+
+const char *region_state_name(enum region_state state);
+
+/** What the client asks for; checked. */
+struct region_request {
+	struct domain *domain;
+	struct buffer *buffer;
+	uint64_t offset, length, iova;
+	uint32_t access;
+};
+
+/**
+ * region_register() - grant, map, REG_MR. Leaves the buffer mapped for the next one.
+ * Return: 0; the code set in @f, and nothing is left; or -errno: the client has gone.
+ */
+int region_register(struct client *c, const struct region_request *request,
+		    struct region **ret_region, struct failure *f);
+
+/**
+ * region_deregister() - destroys the MR, if the kernel agrees that it is the one we made.
+ * Return: 0; MR_GONE and the region is freed; or another code and it lives on.
+ */
+int region_deregister(struct client *c, struct region *region, struct failure *f);
+
+/** region_discard() - the same where nobody can be told: an undo, or the end of the client. */
+void region_discard(struct client *c, struct region *region);
+
+#endif

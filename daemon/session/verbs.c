@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device of real verbs. The fd is the client's; REG_MR is issued by this process, so that the
+ * kernel charges the pin to our RLIMIT_MEMLOCK and our VmPin, and the MR lands in the client's PD.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/session/device.h"
+#include "proto/procfs.h"
+
+/* Whether MAJOR:MINOR is a uverbs device, by sysfs: no other driver may ever see our ioctl. */
+static bool is_uverbs(unsigned int major, unsigned int minor)
+{
+	char path[64], target[256];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/subsystem", major, minor);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n < 0)
+		return false;
+	target[n] = '\0';
+	const char *slash = strrchr(target, '/');
+	return slash && strcmp(slash + 1, "infiniband_verbs") == 0;
+}
+
+/*
+ * REG_MR of no bytes: the PD is looked up first (ENOENT, or EBUSY while it is being destroyed), and
+ * a range of length 0 is refused after that by every driver (ib_umem_get: EINVAL, or EPERM under a
+ * limit of 0), so an existing PD answers without anything being made.
+ */
+static int check_pd(const struct device_pd *pd, struct failure *f)
+{
+	struct uverbs_reg reg = {
+		.driver_id = pd->driver_id,
+		.pd_handle = pd->pd_handle,
+		.driver_in = pd->driver_in,
+		.driver_out = pd->driver_out,
+	};
+	struct uverbs_mr mr;
+	int r = uverbs_reg_mr(pd->fd, &reg, &mr);
+
+	if (r == 0)
+		uverbs_destroy_mr(pd->fd, pd->driver_id, mr.handle);
+	if (r != -ENOENT && r != -EBUSY && r != -EIO)
+		return 0;
+	f->errnum = -r;
+	return failure_set(f, r == -EIO ? KVREG_E_DEVICE_GONE : KVREG_E_BAD_PD, KVREG_STAGE_ATTACH,
+			   "PD handle %u", pd->pd_handle);
+}
+
+static int verbs_attach(struct device_pd *pd, struct failure *f)
+{
+	unsigned int major, minor;
+	char path[64];
+	int r = device_check_fd(pd->fd, &major, &minor, f);
+
+	if (r > 0)
+		return r;
+	if (!is_uverbs(major, minor))
+		return failure_set(f, KVREG_E_BAD_UVERBS, KVREG_STAGE_ATTACH,
+				   "character device %u:%u is not of class infiniband_verbs", major,
+				   minor);
+	r = uverbs_driver(pd->fd, &pd->driver_id);
+	if (r < 0) {
+		f->errnum = -r;
+		return failure_set(f, r == -EIO ? KVREG_E_DEVICE_GONE : KVREG_E_BAD_UVERBS,
+				   KVREG_STAGE_ATTACH, "the driver's id was not found");
+	}
+	const struct driver *driver = driver_find(pd->driver_id);
+	pd->driver_in = driver->driver_in;
+	pd->driver_out = driver->driver_out;
+	pd->needs_same_address = driver->needs_same_address;
+	snprintf(pd->driver, sizeof(pd->driver), "%s", driver->name);
+	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/ibdev", major, minor);
+	if (proc_read(path, pd->device, sizeof(pd->device)) < 0)
+		snprintf(pd->device, sizeof(pd->device), "uverbs %u:%u", major, minor);
+	memcpy(f->device, pd->device, sizeof(f->device));
+	memcpy(f->driver, pd->driver, sizeof(f->driver));
+	return check_pd(pd, f);
+}
+
+static int verbs_reg(const struct device_pd *pd, const struct uverbs_reg *reg,
+		     struct uverbs_mr *ret_mr)
+{
+	return uverbs_reg_mr(pd->fd, reg, ret_mr);
+}
+
+static int verbs_dereg(const struct device_pd *pd, const struct uverbs_mr *mr)
+{
+	return uverbs_destroy_same_mr(pd->fd, pd->driver_id, mr);
+}
+
+static int verbs_charged(uint64_t *ret_bytes)
+{
+	struct proc_status status;
+	int r = proc_status(0, &status);
+
+	if (r < 0)
+		return r;
+	*ret_bytes = status.vm_pin;
+	return 0;
+}
+
+const struct device_ops verbs_device = {
+	.name = "verbs",
+	.attach = verbs_attach,
+	.reg = verbs_reg,
+	.dereg = verbs_dereg,
+	.charged = verbs_charged,
+};

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "daemon/session.h"
+#include "proto/fdset.h"
+#include "proto/failure.h"
+
+/* ---- children that are no sessions ---- */
+
+void supervisor_adopt(struct supervisor *supervisor, pid_t pid)
+{
+	struct child *child = calloc(1, sizeof(*child));
+
+	if (!child)
+		return; /* a zombie is left until we end */
+	child->pid = pid;
+	LIST_INSERT_HEAD(&supervisor->children, child, link);
+	supervisor->n_children++;
+}
+
+static void on_child(struct ev_loop *loop, struct ev_signal *watcher, int events)
+{
+	struct supervisor *supervisor = watcher->data;
+	struct child *child, *next;
+
+	(void)loop;
+	(void)events;
+	for (child = LIST_FIRST(&supervisor->children); child; child = next) {
+		next = LIST_NEXT(child, link);
+		if (waitpid(child->pid, NULL, WNOHANG) == 0)
+			continue;
+		LIST_REMOVE(child, link);
+		supervisor->n_children--;
+		free(child);
+	}
+}
+
+/* ---- who connects ---- */
+
+/* The answer to the Hello that has not been read: its seq is 1. Empty when too many already wait. */
+static size_t pack_refusal(struct supervisor *supervisor, enum kvreg_code code, const char *words,
+			   uint8_t *bytes, size_t size)
+{
+	Kvreg__Reply reply = KVREG__REPLY__INIT;
+	struct failure_wire wire;
+	struct failure f;
+
+	if (supervisor->n_children >= REFUSALS_MAX)
+		return 0;
+	failure_init(&f);
+	failure_set(&f, code, KVREG_STAGE_CONNECT, "%s", words);
+	failure_to_wire(&f, &wire);
+	reply.seq = 1;
+	reply.error = &wire.error;
+	return codec_pack(&reply.base, bytes, size);
+}
+
+static void refuse(struct supervisor *supervisor, int *sock, struct spare *spare,
+		   enum kvreg_code code, const char *words)
+{
+	uint8_t bytes[1024];
+	size_t length = pack_refusal(supervisor, code, words, bytes, sizeof(bytes));
+	pid_t pid = spawn_refusal(&supervisor->spawner, sock, spare, bytes, length);
+
+	if (pid < 0)
+		return; /* the listener offers the connection again */
+	supervisor->refused++;
+	supervisor_adopt(supervisor, pid);
+}
+
+static void on_client(struct listener *listener, int *sock, struct spare *spare)
+{
+	struct supervisor *supervisor = listener->owner;
+	struct charge charge = { 0 };
+	char words[128];
+	struct peer peer;
+	int r;
+
+	fd_close(&spare->slack[1]);
+	r = peer_init(&peer, *sock);
+	if (r < 0) {
+		refuse(supervisor, sock, spare, KVREG_E_INTERNAL, strerror(-r));
+		supervisor->accepted += *sock < 0;
+		return;
+	}
+	r = charge_init(&charge, &supervisor->books, peer.uid);
+	if (r == KVREG_E_LIMIT_SESSIONS) {
+		struct uid_rule rule = config_uid(&supervisor->config, peer.uid);
+
+		snprintf(words, sizeof(words), "uid %u may have %u connections, the host %u",
+			 peer.uid, rule.sessions, supervisor->config.sessions);
+		refuse(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
+	} else {
+		if (r == 0)
+			r = session_new(supervisor, KVREG__ROLE__ROLE_CLIENT, &peer, &charge, sock,
+					spare);
+		if (r < 0) {
+			log_error("no session for client %d: %s", peer.pid, strerror(-r));
+			refuse(supervisor, sock, spare, KVREG_E_SPAWN, strerror(-r));
+		}
+	}
+	supervisor->accepted += *sock < 0;
+	charge_fini(&charge);
+	peer_fini(&peer);
+}
+
+static void on_admin(struct listener *listener, int *sock, struct spare *spare)
+{
+	struct supervisor *supervisor = listener->owner;
+	struct charge charge = { 0 };
+	struct session *session;
+	struct peer peer;
+	uint32_t n = 0;
+	int r;
+
+	LIST_FOREACH(session, &supervisor->sessions, link)
+		n += session->role == KVREG__ROLE__ROLE_ADMIN;
+	r = peer_init(&peer, *sock);
+	if (r == 0 && n >= ADMIN_SESSIONS_MAX)
+		r = -EUSERS;
+	if (r == 0)
+		r = session_new(supervisor, KVREG__ROLE__ROLE_ADMIN, &peer, &charge, sock, spare);
+	if (r < 0) {
+		log_error("no session for administrator %d: %s", peer.pid, strerror(-r));
+		pid_t pid = spawn_refusal(&supervisor->spawner, sock, spare, NULL, 0);
+		if (pid > 0)
+			supervisor_adopt(supervisor, pid);
+	}
+	peer_fini(&peer);
+}
+
+bool supervisor_paused(const struct supervisor *supervisor)
+{
+	return listener_paused(&supervisor->clients) || listener_paused(&supervisor->admins);
+}
+
+/* ---- begin, run, end ---- */
+
+static void on_stop(struct ev_loop *loop, struct ev_signal *watcher, int events)
+{
+	struct supervisor *supervisor = watcher->data;
+	Kvreg__Draining draining = KVREG__DRAINING__INIT;
+	Kvreg__Down down = KVREG__DOWN__INIT;
+	struct session *session;
+
+	(void)events;
+	log_info("stops: live regions stay, %u sessions end with their clients",
+		 supervisor->books.sessions);
+	(void)sd_notify(0, "STOPPING=1");
+	down.body_case = KVREG__DOWN__BODY_DRAINING;
+	down.draining = &draining;
+	LIST_FOREACH(session, &supervisor->sessions, link)
+		if (session->role == KVREG__ROLE__ROLE_CLIENT)
+			session_send(session, &down);
+	ev_break(loop, EVBREAK_ALL);
+}
+
+static int bind_both(struct supervisor *supervisor, const struct options *options, char *words,
+		     size_t size)
+{
+	const char *path = options->socket;
+	/* Who may connect is decided by who reaches the directory: containers mount it. */
+	int r = listener_bind(&supervisor->clients, path, 0755, 0666);
+
+	if (r == 0) {
+		path = options->admin_socket;
+		r = listener_bind(&supervisor->admins, path, 0700, 0600);
+	}
+	if (r == -EADDRINUSE)
+		snprintf(words, size, "%s: another kvregd listens there, or it is no socket", path);
+	else if (r < 0)
+		snprintf(words, size, "%s: %s", path, strerror(-r));
+	return r;
+}
+
+int supervisor_init(struct supervisor *supervisor, const struct options *options, char *ret_words,
+		    size_t size)
+{
+	struct rlimit files = { 0 };
+	int r;
+
+	*supervisor = (struct supervisor){
+		.device = options->device,
+		.spawner = { .exe = -1 },
+		.clients = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
+		.admins = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
+	};
+	r = config_load(options->config, &supervisor->config, ret_words, size);
+	if (r < 0)
+		return r;
+	books_init(&supervisor->books, &supervisor->config);
+	r = privilege_init(&supervisor->privilege, supervisor->config.session_user, ret_words, size);
+	if (r < 0)
+		return r;
+	r = spawner_init(&supervisor->spawner, &supervisor->privilege);
+	if (r < 0) {
+		snprintf(ret_words, size, "kvregd-session: %s", strerror(-r));
+		return r;
+	}
+	/* Four fds a session. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	return bind_both(supervisor, options, ret_words, size);
+}
+
+static void watch_signals(struct supervisor *supervisor)
+{
+	static const int stops[] = { SIGTERM, SIGINT };
+
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < 2; i++) {
+		ev_signal_init(&supervisor->stop[i], on_stop, stops[i]);
+		supervisor->stop[i].data = supervisor;
+		ev_signal_start(supervisor->loop, &supervisor->stop[i]);
+	}
+	ev_signal_init(&supervisor->child, on_child, SIGCHLD);
+	supervisor->child.data = supervisor;
+	ev_signal_start(supervisor->loop, &supervisor->child);
+}
+
+int supervisor_run(struct supervisor *supervisor)
+{
+	/* Not the default loop: that one would reap every child, and sessions are reaped by pidfd. */
+	supervisor->loop = ev_loop_new(EVFLAG_AUTO);
+	if (!supervisor->loop)
+		return -ENOMEM;
+	supervisor->started = ev_now(supervisor->loop);
+	watch_signals(supervisor);
+	listener_start(&supervisor->clients, supervisor->loop, on_client, supervisor);
+	listener_start(&supervisor->admins, supervisor->loop, on_admin, supervisor);
+	for (size_t i = 0; i < supervisor->privilege.n_missing; i++)
+		log_warning("%s", supervisor->privilege.missing[i]);
+	log_info("%s serves %s with device %s", KVREG_VERSION, supervisor->clients.path,
+		 supervisor->device);
+	(void)sd_notify(0, "READY=1");
+	ev_run(supervisor->loop, 0);
+	return 0;
+}
+
+void supervisor_fini(struct supervisor *supervisor)
+{
+	struct child *child;
+
+	listener_fini(&supervisor->clients);
+	listener_fini(&supervisor->admins);
+	while (!LIST_EMPTY(&supervisor->sessions))
+		session_free(LIST_FIRST(&supervisor->sessions));
+	while ((child = LIST_FIRST(&supervisor->children))) {
+		LIST_REMOVE(child, link);
+		free(child);
+	}
+	if (supervisor->loop)
+		ev_loop_destroy(supervisor->loop);
+	books_fini(&supervisor->books);
+	spawner_fini(&supervisor->spawner);
+	config_fini(&supervisor->config);
+}
