@@ -88,11 +88,77 @@ $(BUILD)/kvregctl: $(call obj,$(CTL_SRC)) $(BUILD)/libkvreg-proto.a $(LIB) | $(B
 	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client \
 		-Wl,-rpath,'$$ORIGIN' -lsmartcols -libverbs -lprotobuf-c
 
+# ---------------------------------------------------------------- tests
+#
+# A unit test is named after the part it tests and is linked with that part's objects: test-proto-*,
+# test-daemon-*, test-session-*, test-client-*, test-ctl-*. Integration tests start the programs.
+
+TEST_CFLAGS = $(KCFLAGS) -UNDEBUG -DKVREG_BUILD='"$(abspath $(BUILD))"' -Iclient -Itests/lib
+TEST_LIBS := -lcmocka -lprotobuf-c -lpthread
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(sort $(wildcard tests/unit/test-*.c)))
+INTEGRATION_TESTS := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration/%,\
+	$(sort $(wildcard tests/integration/test-*.c)))
+VM_PROGRAMS := $(patsubst tests/vm/%.c,$(BUILD)/tests/vm/%,$(sort $(wildcard tests/vm/*.c)))
+EXAMPLES := $(patsubst tests/examples/%.c,$(BUILD)/tests/examples/%,$(sort $(wildcard tests/examples/*.c)))
+TEST_LIB_OBJ := $(patsubst tests/lib/%.c,$(BUILD)/obj/tests/lib/%.o,$(sort $(wildcard tests/lib/*.c)))
+
+DAEMON_PART := $(filter-out %/kvregd.o,$(call obj,$(DAEMON_SRC)))
+SESSION_PART := $(filter-out %/kvregd-session.o,$(call obj,$(SESSION_SRC)))
+CTL_PART := $(filter-out %/kvregctl.o,$(call obj,$(CTL_SRC)))
+
+link_unit = $(CC) $(TEST_CFLAGS) $(CFLAGS) $(KLDFLAGS) -MMD -MP -MF $(BUILD)/obj/$(@F).d -o $@ $< \
+	$(filter %.o %.a,$^) $(TEST_LIBS)
+
+$(BUILD)/tests/unit/test-proto-%: tests/unit/test-proto-%.c $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(link_unit)
+
+$(BUILD)/tests/unit/test-daemon-%: tests/unit/test-daemon-%.c $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(link_unit) -lev -linih -lcap -lsystemd
+
+$(BUILD)/tests/unit/test-session-%: tests/unit/test-session-%.c $(SESSION_PART) $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(link_unit)
+
+$(BUILD)/tests/unit/test-client-%: tests/unit/test-client-%.c $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(link_unit)
+
+$(BUILD)/tests/unit/test-ctl-%: tests/unit/test-ctl-%.c $(CTL_PART) $(BUILD)/libkvreg-proto.a $(LIB) \
+		| $(BUILD)/libkvreg-client.so
+	@mkdir -p $(@D)
+	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -lsmartcols -libverbs
+
+$(BUILD)/obj/tests/lib/%.o: tests/lib/%.c | $(GEN_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# Programs that use the library as anybody would, and may speak the protocol beside it.
+$(BUILD)/tests/integration/%: tests/integration/%.c $(TEST_LIB_OBJ) $(BUILD)/libkvreg-proto.a $(LIB) \
+		| $(BUILD)/libkvreg-client.so
+	@mkdir -p $(@D)
+	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..'
+
+$(BUILD)/tests/vm/%: tests/vm/%.c $(CTL_PART) $(TEST_LIB_OBJ) $(BUILD)/libkvreg-proto.a $(LIB) \
+		| $(BUILD)/libkvreg-client.so
+	@mkdir -p $(@D)
+	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs -lsmartcols
+
+# Only the public header and the library: what a stranger has.
+$(BUILD)/tests/examples/%: tests/examples/%.c $(LIB) client/kvreg-client.h | $(BUILD)/libkvreg-client.so
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -Wall -Wextra -Werror $(CFLAGS) $(LDFLAGS) -Iclient -I$(BUILD)/include -o $@ $< \
+		-L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs
+
+tests: $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES)
+
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all clean
+
+.PHONY: all tests clean
 .DELETE_ON_ERROR:
 .SECONDARY: $(GEN_SRC) $(GEN_HDR)

@@ -21,6 +21,8 @@
  *
  * Results. Every call that can fail returns 0 or -errno and leaves its out-pointer alone on
  * failure. The whole story (code, evidence, hint) is in kvreg_last_error() of the calling thread.
+ * Beside what is listed at a call, each that asks the session may give -ECONNRESET
+ * (KVREG_E_SESSION_LOST), -EPROTO (KVREG_E_PROTOCOL), and -EIO (KVREG_E_UNKNOWN, INTERNAL).
  *
  * Lifetime. A region lives until kvreg_deregister(), kvreg_close(), or the end of the process,
  * whatever happens to the daemon: a crash or upgrade of kvregd breaks no region. Memory must stay
@@ -88,8 +90,8 @@ int kvreg_open(const struct kvreg_open_options *options, struct kvreg **ret_k);
 /**
  * kvreg_close() - ends the connection and frees everything made through it.
  *
- * Regions still live are destroyed: by the session, or by this call through the program's own
- * uverbs fd when the session is gone. Memory of kvreg_buffer_alloc() is unmapped. NULL is allowed.
+ * Regions still live are destroyed, as by kvreg_deregister(), before this returns: the protection
+ * domains can then be deallocated. Memory of kvreg_buffer_alloc() is unmapped. NULL is allowed.
  */
 void kvreg_close(struct kvreg *k);
 
@@ -99,7 +101,10 @@ int kvreg_fd(const struct kvreg *k);
 /**
  * kvreg_dispatch() - takes the waiting events, without blocking, and reports each to on_event.
  *
- * Return: 0; -ECONNRESET (KVREG_E_SESSION_LOST); -EINVAL (KVREG_E_FORKED); -EPROTO.
+ * While another thread is in a call it does nothing, for that call takes them.
+ *
+ * Return: 0; -ECONNRESET (KVREG_E_SESSION_LOST): from now on always, stop polling kvreg_fd();
+ * -EINVAL (KVREG_E_FORKED); -EPROTO.
  */
 int kvreg_dispatch(struct kvreg *k);
 
@@ -163,10 +168,10 @@ struct kvreg_buffer_options {
  * @length: bytes of the memfd to share, from byte 0
  * @options: borrowed during the call; may be NULL
  *
- * Adds F_SEAL_SHRINK to the memfd: it can never be made smaller again. Populates the mapping if
- * there is one, since the session refuses memory that has no pages yet (their first user is
- * charged for them). Pass @address whenever the program has one: some drivers (siw, mlx4, hfi1,
- * qib, usnic, vmw_pvrdma) register right only at the program's own address.
+ * Adds F_SEAL_SHRINK to the memfd: it can never be made smaller again. Populates its pages, as
+ * kvreg_buffer_alloc() does; the session refuses memory that has none. Pass @address whenever the
+ * program has one: some drivers (siw, mlx4, hfi1, qib, usnic, vmw_pvrdma) register right only at
+ * the program's own address.
  *
  * Return: 0; -EBADF (KVREG_E_BAD_MEMORY_FD); -EPERM (KVREG_E_BAD_SEALS); -ERANGE
  * (KVREG_E_SHORT_HANDLE); -EFAULT (KVREG_E_SPARSE); -EINVAL (KVREG_E_INVALID_ARG); -ENOSPC;
@@ -221,8 +226,10 @@ uint64_t kvreg_iova(const struct kvreg_region *region);
  * by the program's own uverbs fd. Only a region that the kernel still shows with the same keys,
  * address and length is destroyed: handles are reused at once.
  *
- * Return: 0; -ENOENT (KVREG_E_MR_GONE) the program had destroyed it by itself (@region is freed);
- * -EBUSY (DEVICE_BUSY) memory windows are bound to it; -EINVAL (FORKED): not freed in these two.
+ * Return: 0; -EBUSY (KVREG_E_DEVICE_BUSY) memory windows are bound to it; -EINVAL (FORKED). In
+ * these two @region stays; in all others it is freed: -ENOENT (MR_GONE) the program had destroyed
+ * it by itself; -EIO (DEVICE_GONE) the device took it along; -EBADF (BAD_UVERBS) the session is
+ * gone and the program has closed the verbs context before.
  */
 int kvreg_deregister(struct kvreg_region *region);
 
@@ -245,8 +252,8 @@ const char *kvreg_device_kind(const struct kvreg *k);
 /**
  * kvreg_last_error() - why the last call of this thread failed.
  *
- * Return: owned by the thread, valid until its next call into the library; never NULL (code
- * KVREG_E_OK if none failed yet). A call that succeeds leaves it alone.
+ * Return: owned by the thread, the same until its next call that fails; never NULL (code KVREG_E_OK
+ * if none failed yet).
  */
 const struct kvreg_error *kvreg_last_error(void);
 

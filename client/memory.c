@@ -98,7 +98,8 @@ int memory_make(size_t size, uint32_t flags, struct failure *f, struct memory *r
 	if (flags & ~KVREG_ALLOC_HUGE_2M)
 		return failure_set(f, KVREG_E_INVALID_ARG, KVREG_STAGE_MAP,
 				   "flags: %#x has unknown bits", flags);
-	if (rounded < size || rounded == 0 || rounded > PTRDIFF_MAX)
+	/* 0 also where rounding up wrapped. */
+	if (rounded == 0 || rounded > PTRDIFF_MAX)
 		return failure_set(f, KVREG_E_INVALID_ARG, KVREG_STAGE_MAP, "size: %zu bytes",
 				   size);
 	code = open_memfd(flags, f, &memory.fd);

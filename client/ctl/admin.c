@@ -89,7 +89,8 @@ static int admin_connect(struct admin *admin)
 
 static int lost(const struct admin *admin, int errnum)
 {
-	return complain(CTL_FAILED, "the daemon on %s closed the connection without an answer%s%s",
+	return complain(CTL_FAILED,
+			"the daemon on %s closed the connection before it had answered%s%s",
 			admin->path, errnum ? ": " : "", errnum ? strerror(errnum) : "");
 }
 

@@ -60,6 +60,7 @@ int clients_run(const struct options *options)
 	status = admin_ask(options, &request, take, table);
 	if (status)
 		return status;
+	table_sort(table);
 	if (options->json)
 		return table_json(table, &json, NULL);
 	if (!table_rows(table)) {

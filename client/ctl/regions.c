@@ -47,10 +47,11 @@ static int take(void *arg, const Kvreg__AdminReply *reply)
 	return 0;
 }
 
-static int print(const struct table *table, const struct options *options)
+static int print(struct table *table, const struct options *options)
 {
 	struct json json = { .out = stdout };
 
+	table_sort(table);
 	if (options->json)
 		return table_json(table, &json, NULL);
 	if (table_rows(table))

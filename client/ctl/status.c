@@ -110,6 +110,7 @@ static int print_answer(struct answer *answer, char *const *text)
 {
 	int status = 0;
 
+	table_sort(answer->users);
 	if (answer->options->json) {
 		status = table_json(answer->users, &answer->json, "users");
 		json_end(&answer->json);

@@ -111,6 +111,25 @@ void table_add(struct table *table, const void *record)
 	table->n_rows++;
 }
 
+/* Numbers in the order of their columns: those of a region are its client and then its own. */
+static int compare_rows(const void *left, const void *right, void *arg)
+{
+	const struct cell *a = left, *b = right;
+	const struct table *table = arg;
+
+	for (size_t i = 0; i < table->n_columns; i++)
+		if (table->columns[i].kind == COLUMN_NUMBER && a[i].number != b[i].number)
+			return a[i].number < b[i].number ? -1 : 1;
+	return 0;
+}
+
+void table_sort(struct table *table)
+{
+	if (table->n_rows)
+		qsort_r(table->cells, table->n_rows, table->n_columns * sizeof(*table->cells),
+			compare_rows, table);
+}
+
 static void write_cell(struct json *json, const struct column *column, const struct cell *cell)
 {
 	struct shown name;

@@ -49,6 +49,9 @@ void table_freep(struct table **table);
 /** table_add() - adds a row: what @record says now. */
 void table_add(struct table *table, const void *record);
 
+/** table_sort() - orders the rows by their numbers, the first column's first. */
+void table_sort(struct table *table);
+
 size_t table_rows(const struct table *table);
 
 /** table_json() - writes the rows as an array. Return: 0, or CTL_FAILED, told. */

@@ -53,7 +53,7 @@ static void fill(struct failure *f)
 	failure_init(f);
 	failure_set(f, KVREG_E_LIMIT_QUOTA, KVREG_STAGE_REGISTER, "%d of %d", 3, 2);
 	f->errnum = ENOMEM;
-	f->address = 0x1000;
+	f->address = 0x2000;
 	f->length = 4096;
 	strcpy(f->device, "mlx5_0");
 	strcpy(f->label, "kv");
@@ -76,7 +76,7 @@ static void accessors_show_the_failure(void **state)
 	assert_non_null(strstr(kvreg_error_hint(e), "/etc/kvregd.conf"));
 	assert_string_equal(kvreg_error_device(e), "mlx5_0");
 	assert_string_equal(kvreg_error_label(e), "kv");
-	assert_int_equal(kvreg_error_address(e), 0x1000);
+	assert_int_equal(kvreg_error_address(e), 0x2000);
 	assert_int_equal(kvreg_error_length(e), 4096);
 }
 

@@ -86,7 +86,7 @@ rdma_max_limits_objects() {
 	[[ $out == *"Couldn't allocate PD"* ]]
 }
 
-a_network_namespace_can_be_made() { is lo "$(unshare -n bash -c 'mount -t sysfs none /mnt && ls /mnt/class/net')"; }
+a_network_namespace_can_be_made() { is lo "$(unshare -nm bash -c 'mount -t sysfs none /mnt && ls /mnt/class/net')"; }
 
 memlock_has_its_default_and_can_be_raised() {
 	is 8192 "$(ulimit -l)" && is unlimited "$(ulimit -l unlimited && ulimit -l)"
