@@ -155,10 +155,48 @@ tests: $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 
+# ---------------------------------------------------------------- goals for people
+
+# The demo and the tests install what is missing, then build in a make of their own: what the
+# rules of this one need (protoc-c ...) may not have been there when it started.
+packages:
+	@tests/packages --install
+
+demo: packages
+	@$(MAKE) --no-print-directory -s all $(BUILD)/tests/vm/worker
+	@BUILD=$(BUILD) DEVICE=$(DEVICE) tests/demo/demo
+
+check: packages
+	@$(MAKE) --no-print-directory -s all tests WERROR=1
+	@tests/layers
+	@BUILD=$(BUILD) tests/run
+
+check-unit check-integration check-vm: check-%:
+	@$(MAKE) --no-print-directory -s all tests
+	@BUILD=$(BUILD) tests/run $*
+
+# The programs and their tests under sanitizers; the VM's part is left out.
+check-asan:
+	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/asan SANITIZE=address,undefined all tests
+	@BUILD=$(BUILD)/asan tests/run unit integration
+
+check-tsan:
+	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/tsan SANITIZE=thread all tests
+	@BUILD=$(BUILD)/tsan tests/run unit
+
+help:
+	@echo 'make            builds everything into build/'
+	@echo 'make demo       shows an unprivileged process register memory, in a VM (DEVICE=NAME: here)'
+	@echo 'make check      all tests: unit, integration (mock device), real verbs in a VM'
+	@echo 'make check-unit, check-integration, check-vm    one part of them'
+	@echo 'make check-asan, check-tsan    the first two under sanitizers'
+	@echo 'make lint       formatting, clang-tidy, cppcheck, shellcheck, include layers'
+	@echo 'make format     formats the C sources'
+	@echo 'make clean'
+
 clean:
 	rm -rf $(BUILD)
 
-
-.PHONY: all tests clean
+.PHONY: all tests packages demo check check-unit check-integration check-vm check-asan check-tsan help clean
 .DELETE_ON_ERROR:
 .SECONDARY: $(GEN_SRC) $(GEN_HDR)

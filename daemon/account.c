@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "kvreg-errors.h"
-#include "proto/limits.h"
 
 /* Limits are the kernel's, in pages. */
 #define PAGE 4096ull
@@ -119,11 +118,11 @@ void charge_fini(struct charge *charge)
 	*charge = (struct charge){ 0 };
 }
 
-bool account_may_log(struct account *account, double now)
+bool books_may_log(struct books *books, uid_t uid, double now)
 {
-	if (now - account->window >= LOG_WINDOW_S) {
-		account->window = now;
-		account->lines = 0;
-	}
-	return account->lines++ < LOG_BURST;
+	struct log_budget *budget = &books->log_budgets[uid % LOG_BUDGETS];
+
+	if (budget->lines == 0 || now - budget->window >= LOG_WINDOW_S)
+		*budget = (struct log_budget){ .window = now };
+	return budget->lines < LOG_BURST && ++budget->lines;
 }

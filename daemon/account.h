@@ -14,14 +14,19 @@
 #include <sys/types.h>
 
 #include "daemon/config.h"
+#include "proto/limits.h"
 
 struct account {
 	LIST_ENTRY(account) link; /* books::accounts */
 	uid_t uid;
 	uint32_t sessions;
 	uint64_t granted; /* bytes */
-	uint32_t lines;   /* logged about this uid in the window */
-	double window;    /* when it began, seconds */
+};
+
+/* Log lines about some uids. It outlives their accounts: who connects anew has no more lines. */
+struct log_budget {
+	uint32_t lines; /* written in the window */
+	double window;  /* when it began, seconds */
 };
 
 struct books {
@@ -29,6 +34,7 @@ struct books {
 	LIST_HEAD(, account) accounts;
 	uint32_t sessions;
 	uint64_t granted;
+	struct log_budget log_budgets[LOG_BUDGETS]; /* by uid modulo their number */
 };
 
 struct charge {
@@ -67,7 +73,7 @@ void charge_lower(struct charge *charge, uint64_t bytes);
 /** charge_fini() - gives everything back. */
 void charge_fini(struct charge *charge);
 
-/** account_may_log() - whether one more line about this uid goes to the log at @now (seconds). */
-bool account_may_log(struct account *account, double now);
+/** books_may_log() - whether one more line about @uid goes to the log at @now (seconds). */
+bool books_may_log(struct books *books, uid_t uid, double now);
 
 #endif

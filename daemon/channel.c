@@ -9,25 +9,34 @@
 
 #include "proto/wire.h"
 
-static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events)
+/* A pipe holds this many records (PIPE_DEF_BUFFERS). */
+#define DRAIN_MAX 16
+
+/* Return: whether a message was taken. */
+static bool take(struct channel *channel)
 {
-	struct channel *channel = watcher->data;
 	static struct arena arena;
 	uint8_t record[UP_RECORD_MAX];
 	const Kvreg__Up *up = NULL;
 	ssize_t n;
 
-	(void)loop;
-	(void)events;
 	n = read(channel->up, record, sizeof(record));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
+		return false;
 	if (n > 0)
 		up = (const Kvreg__Up *)codec_unpack(&arena, &kvreg__up__descriptor, record,
 						     (size_t)n);
 	if (!up)
 		ev_io_stop(channel->loop, &channel->readable);
 	channel->on_message(channel, up);
+	return up != NULL;
+}
+
+static void on_readable(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	(void)loop;
+	(void)events;
+	take(watcher->data);
 }
 
 static void drop_first(struct channel *channel)
@@ -83,6 +92,13 @@ void channel_fini(struct channel *channel)
 	fd_close(&channel->down);
 	fd_close(&channel->up);
 	channel->loop = NULL;
+}
+
+void channel_drain(struct channel *channel)
+{
+	/* Bounded: a process that the session left behind may still hold its end, and write. */
+	for (int i = 0; i < DRAIN_MAX && take(channel); i++)
+		;
 }
 
 static int enqueue(struct channel *channel, const uint8_t *bytes, size_t length)

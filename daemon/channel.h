@@ -42,6 +42,9 @@ void channel_init(struct channel *channel, struct ev_loop *loop, int down, int u
 /** channel_fini() - closes both; what was queued is dropped. */
 void channel_fini(struct channel *channel);
 
+/** channel_drain() - takes what has come up already, once the other end writes no more. */
+void channel_drain(struct channel *channel);
+
 /** channel_send() - Return: 0 sent or queued; -ENOBUFS the queue is full; or -errno. */
 int channel_send(struct channel *channel, const Kvreg__Down *down);
 

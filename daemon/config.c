@@ -27,7 +27,10 @@ static const struct {
 struct parse {
 	struct config *config;
 	uint64_t whole;
-	const char *reason;
+	FILE *file;
+	int line;           /* being read */
+	const char *reason; /* of the first key that was refused; NULL: none was */
+	int refused;        /* its line */
 	char section[64], key[64];
 };
 
@@ -172,6 +175,7 @@ static int on_key(void *user, const char *section, const char *key, const char *
 		return 1;
 	if (!p->reason)
 		p->reason = "not a value that this key takes";
+	p->refused = p->line;
 	snprintf(p->section, sizeof(p->section), "%s", section);
 	snprintf(p->key, sizeof(p->key), "%s", key);
 	return 0;
@@ -195,6 +199,29 @@ static int defaults(struct config *config, uint64_t *ret_whole)
 	return 0;
 }
 
+static char *next_line(char *text, int size, void *stream)
+{
+	struct parse *p = stream;
+
+	p->line++;
+	return fgets(text, size, p->file);
+}
+
+/* Return: 0; the number of the first bad line; or -errno. */
+static int parse_file(struct parse *p, const char *path)
+{
+	int line;
+
+	p->file = fopen(path, "re");
+	if (!p->file)
+		return -errno;
+	line = ini_parse_stream(next_line, p, on_key, p);
+	if (line == 0 && ferror(p->file))
+		line = -EIO;
+	fclose(p->file);
+	return line;
+}
+
 int config_load(const char *path, struct config *ret_config, char *ret_words, size_t size)
 {
 	struct config config;
@@ -207,13 +234,12 @@ int config_load(const char *path, struct config *ret_config, char *ret_words, si
 	}
 	if (path) {
 		snprintf(config.path, sizeof(config.path), "%s", path);
-		errno = 0;
-		line = ini_parse(path, on_key, &p);
+		line = parse_file(&p, path);
 		if (line != 0) {
-			r = line > 0 ? -EINVAL : errno ? -errno : -EIO;
+			r = line > 0 ? -EINVAL : line;
 			if (line < 0)
 				snprintf(ret_words, size, "%s: %s", path, strerror(-r));
-			else if (p.reason)
+			else if (line == p.refused)
 				snprintf(ret_words, size, "%s:%d: [%s] %s: %s", path, line,
 					 p.section, p.key, p.reason);
 			else

@@ -4,7 +4,7 @@
 /*
  * The supervisor's log: one line an event, to standard error (with the journal's priority prefix
  * when it is the journal) or, detached, to syslog. Text from clients is cleaned by who holds it.
- * What a client can cause is logged through account_may_log(), so that no client can flood it.
+ * What a client can cause is logged through books_may_log(), so that no client can flood it.
  */
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 

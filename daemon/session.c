@@ -45,8 +45,8 @@ static void set_state(struct session *session, enum session_state state)
 #define log_session(session, level, format, ...)                                             \
 	do {                                                                                 \
 		struct session *s_ = (session);                                              \
-		if (!s_->charge.account ||                                                   \
-		    account_may_log(s_->charge.account, ev_now(s_->supervisor->loop)))       \
+		if (books_may_log(&s_->supervisor->books, s_->peer.uid,                      \
+				  ev_now(s_->supervisor->loop)))                             \
 			log_line(level, "client %d (%s, uid %u): " format, s_->peer.pid,     \
 				 s_->peer.comm, s_->peer.uid, ##__VA_ARGS__);                \
 	} while (0)
@@ -149,9 +149,11 @@ static void on_grant_return(struct session *session, const Kvreg__GrantReturn *b
 
 static void on_client_message(struct session *session, const Kvreg__Up *up)
 {
-	if (up->body_case == KVREG__UP__BODY_READY && session->state == SESSION_SPAWNING) {
+	if (up->body_case == KVREG__UP__BODY_READY) {
 		text_clean(session->program, sizeof(session->program), up->ready->program);
-		set_state(session, SESSION_SERVING);
+		/* A client that came and went is seen to be gone before this is read. */
+		if (session->state == SESSION_SPAWNING)
+			set_state(session, SESSION_SERVING);
 	} else if (up->body_case == KVREG__UP__BODY_GRANT) {
 		on_grant(session, up->grant);
 	} else if (up->body_case == KVREG__UP__BODY_GRANT_RETURN) {
@@ -247,6 +249,9 @@ static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
 	bool clean;
 
 	(void)events;
+	/* Its last words may still wait, and the loop runs the newest event first. Until it is
+	 * reaped its number is its own. */
+	channel_drain(&session->channel);
 	if (waitid(WAIT_PIDFD, (id_t)session->pidfd, &info, WEXITED | WNOHANG) < 0 ||
 	    info.si_pid == 0)
 		return;

@@ -69,6 +69,8 @@
 /* Log lines about one uid's misbehaviour in one window. */
 #define LOG_BURST    5u
 #define LOG_WINDOW_S 60.0
+/* Counters of those lines; uids that share one share its lines. */
+#define LOG_BUDGETS 256u
 
 #define DEFAULT_CONFIG       "/etc/kvregd.conf"
 #define DEFAULT_SOCKET       "/run/kvregd/client/kvregd.sock"

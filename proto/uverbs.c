@@ -16,21 +16,22 @@
  * done. */
 #define NO_OBJECT 0xfff
 
-struct call {
+/* The header ends in a flexible array of attributes: this is the room behind it. */
+union call {
 	struct ib_uverbs_ioctl_hdr hdr;
-	struct ib_uverbs_attr attrs[ATTRS_MAX];
+	uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + ATTRS_MAX * sizeof(struct ib_uverbs_attr)];
 };
 
-static struct call call_init(uint32_t driver_id, uint16_t object, uint16_t method)
+static union call call_init(uint32_t driver_id, uint16_t object, uint16_t method)
 {
-	return (struct call){
+	return (union call){
 		.hdr = { .object_id = object, .method_id = method, .driver_id = driver_id },
 	};
 }
 
-static struct ib_uverbs_attr *call_add(struct call *c, uint16_t id, size_t len)
+static struct ib_uverbs_attr *call_add(union call *c, uint16_t id, size_t len)
 {
-	struct ib_uverbs_attr *a = &c->attrs[c->hdr.num_attrs++];
+	struct ib_uverbs_attr *a = &c->hdr.attrs[c->hdr.num_attrs++];
 
 	a->attr_id = id;
 	a->len = (uint16_t)len;
@@ -39,7 +40,7 @@ static struct ib_uverbs_attr *call_add(struct call *c, uint16_t id, size_t len)
 }
 
 /* The kernel takes an input of 8 bytes or less inline and would misread a pointer to it. */
-static void call_in(struct call *c, uint16_t id, const void *data, size_t len)
+static void call_in(union call *c, uint16_t id, const void *data, size_t len)
 {
 	struct ib_uverbs_attr *a = call_add(c, id, len);
 
@@ -49,20 +50,20 @@ static void call_in(struct call *c, uint16_t id, const void *data, size_t len)
 		a->data = (uintptr_t)data;
 }
 
-static void call_out(struct call *c, uint16_t id, void *data, size_t len)
+static void call_out(union call *c, uint16_t id, void *data, size_t len)
 {
 	call_add(c, id, len)->data = (uintptr_t)data;
 }
 
 /* An object handle has length 0 and stands inline. */
-static void call_handle(struct call *c, uint16_t id, uint32_t handle)
+static void call_handle(union call *c, uint16_t id, uint32_t handle)
 {
 	call_add(c, id, 0)->data = handle;
 }
 
-static int call_run(int fd, struct call *c)
+static int call_run(int fd, union call *c)
 {
-	c->hdr.length = (uint16_t)(sizeof(c->hdr) + c->hdr.num_attrs * sizeof(c->attrs[0]));
+	c->hdr.length = (uint16_t)(sizeof(c->hdr) + c->hdr.num_attrs * sizeof(c->hdr.attrs[0]));
 	if (ioctl(fd, RDMA_VERBS_IOCTL, &c->hdr) < 0)
 		return -errno;
 	return 0;
@@ -71,7 +72,7 @@ static int call_run(int fd, struct call *c)
 int uverbs_driver(int fd, uint32_t *ret_driver_id)
 {
 	for (uint32_t id = 1; id < DRIVER_IDS; id++) {
-		struct call c = call_init(id, NO_OBJECT, 0);
+		union call c = call_init(id, NO_OBJECT, 0);
 		int r = call_run(fd, &c);
 
 		if (r == -EPROTONOSUPPORT) {
@@ -86,7 +87,7 @@ int uverbs_driver(int fd, uint32_t *ret_driver_id)
 
 int uverbs_reg_mr(int fd, const struct uverbs_reg *reg, struct uverbs_mr *ret_mr)
 {
-	struct call c = call_init(reg->driver_id, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
+	union call c = call_init(reg->driver_id, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE);
 	struct ib_uverbs_reg_mr in = {
 		.start = reg->start,
 		.length = reg->length,
@@ -121,7 +122,7 @@ int uverbs_reg_mr(int fd, const struct uverbs_reg *reg, struct uverbs_mr *ret_mr
 
 int uverbs_query_mr(int fd, uint32_t driver_id, uint32_t handle, struct uverbs_mr *ret_mr)
 {
-	struct call c = call_init(driver_id, UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR);
+	union call c = call_init(driver_id, UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR);
 	struct uverbs_mr mr = { .handle = handle };
 	int r;
 
@@ -139,7 +140,7 @@ int uverbs_query_mr(int fd, uint32_t driver_id, uint32_t handle, struct uverbs_m
 
 int uverbs_destroy_mr(int fd, uint32_t driver_id, uint32_t handle)
 {
-	struct call c = call_init(driver_id, UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY);
+	union call c = call_init(driver_id, UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY);
 
 	call_handle(&c, UVERBS_ATTR_DESTROY_MR_HANDLE, handle);
 	return call_run(fd, &c);

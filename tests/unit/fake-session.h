@@ -277,4 +277,15 @@ static inline int fake_open(struct fake *fake, struct kvreg **ret_k)
 	return kvreg_open(&options, ret_k);
 }
 
+static inline enum kvreg_code last_code(void)
+{
+	return kvreg_error_code(kvreg_last_error());
+}
+
+#define assert_fails(call, errnum, name)                                                           \
+	do {                                                                                       \
+		assert_int_equal(call, -(errnum));                                                 \
+		assert_int_equal(last_code(), KVREG_E_##name);                                     \
+	} while (0)
+
 #endif

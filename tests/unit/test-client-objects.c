@@ -19,17 +19,6 @@
 #define PAGE 4096u
 #define SIZE (16u * PAGE)
 
-static enum kvreg_code last_code(void)
-{
-	return kvreg_error_code(kvreg_last_error());
-}
-
-#define assert_fails(call, errnum, name)                                                           \
-	do {                                                                                       \
-		assert_int_equal(call, -(errnum));                                                 \
-		assert_int_equal(last_code(), KVREG_E_##name);                                     \
-	} while (0)
-
 /* A connection to an obliging session, with a domain on /dev/null. */
 struct fixture {
 	struct fake *fake;

@@ -83,16 +83,18 @@ no_sessions() { ! sessions >/dev/null; }
 
 # ---- clients
 
-declare -A pid_of in_of out_of
+declare -A pid_of=() in_of=() out_of=()
 
 client_start() { # client_start NAME UID [MEMLOCK KiB]
 	local name=$1 uid=$2 memlock=${3-64} i o
 	rm -f "$RUN/$name."*
 	mkfifo "$RUN/$name.in" "$RUN/$name.out"
 	(
+		# A child that held another client's fifos would keep that one from its end of file.
+		for i in "${in_of[@]}" "${out_of[@]}"; do exec {i}>&-; done
 		ulimit -l "$memlock"
 		exec setpriv --reuid="$uid" --regid="$uid" --clear-groups --inh-caps=-all --no-new-privs \
-			"$KVREG_BUILD/tests/vm/worker" <"$RUN/$name.in" >"$RUN/$name.out"
+			"$KVREG_BUILD/tests/vm/worker" "$name" <"$RUN/$name.in" >"$RUN/$name.out"
 	) &
 	pid_of[$name]=$!
 	exec {i}>"$RUN/$name.in" {o}<"$RUN/$name.out"
@@ -136,6 +138,7 @@ client_ready() { # client_ready NAME UID BYTES: as far as a live region
 client_forget() {
 	local name=$1 i=${in_of[$1]} o=${out_of[$1]}
 	exec {i}>&- {o}<&-
+	unset "in_of[$name]" "out_of[$name]"
 	wait "${pid_of[$name]}" 2>/dev/null
 	return 0
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "client/ctl/loopback.h"
@@ -312,11 +313,14 @@ static int run(struct worker *w, char *line)
 	return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct worker w;
 	char line[256];
 
+	/* The name that scripts and listings know it by. */
+	if (argc > 1)
+		prctl(PR_SET_NAME, argv[1], 0, 0, 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	while (fgets(line, sizeof(line), stdin))
 		run(&w, line);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "check.h"
+
+void build_path(char *ret_path, size_t size, const char *program)
+{
+	const char *build = getenv("KVREG_BUILD");
+
+	snprintf(ret_path, size, "%s/%s", build && *build ? build : KVREG_BUILD, program);
+}
+
+/* ---- start ---- */
+
+static void write_config(const struct daemon_under_test *d)
+{
+	FILE *file = fopen(d->config, "we");
+
+	require(file);
+	fprintf(file, "[daemon]\nsession_user = %u:%u\n%s", SESSION_UID, SESSION_UID,
+		d->options.config ? d->options.config : "");
+	require(fclose(file) == 0);
+}
+
+void daemon_prepare(struct daemon_under_test *d, const struct daemon_options *options)
+{
+	*d = (struct daemon_under_test){ .fds = open_fds() };
+	if (options)
+		d->options = *options;
+	/* What a daemon leaves behind becomes our child, so that the end can wait for it. */
+	require(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0);
+	strcpy(d->dir, "/tmp/kvreg-test-XXXXXX");
+	require(mkdtemp(d->dir));
+	/* Clients of other users pass through here. */
+	require(chmod(d->dir, 0711) == 0);
+	snprintf(d->socket, sizeof(d->socket), "%s/client/kvregd.sock", d->dir);
+	snprintf(d->admin_socket, sizeof(d->admin_socket), "%s/admin/admin.sock", d->dir);
+	snprintf(d->config, sizeof(d->config), "%s/kvregd.conf", d->dir);
+	snprintf(d->log, sizeof(d->log), "%s/log", d->dir);
+	write_config(d);
+	require(setenv("KVREG_SOCKET", d->socket, 1) == 0);
+}
+
+static void run_program(const struct daemon_under_test *d)
+{
+	char *const argv[] = {
+		"kvregd",
+		"--foreground",
+		"--log-level=debug",
+		"--device",
+		(char *)(d->options.device ? d->options.device : "mock"),
+		"--socket",
+		(char *)d->socket,
+		"--admin-socket",
+		(char *)d->admin_socket,
+		"--config",
+		(char *)d->config,
+		NULL,
+	};
+	int log = open(d->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	char path[4096];
+
+	if (d->options.programs)
+		snprintf(path, sizeof(path), "%s/kvregd", d->options.programs);
+	else
+		build_path(path, sizeof(path), "kvregd");
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (dup2(log, STDOUT_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0)
+		_exit(126);
+	if (d->options.before_exec)
+		d->options.before_exec();
+	execv(path, argv);
+	perror(path);
+	_exit(126);
+}
+
+static pid_t launch(const struct daemon_under_test *d)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	require(pid >= 0);
+	if (pid == 0)
+		run_program(d);
+	return pid;
+}
+
+static void show_log(const struct daemon_under_test *d)
+{
+	char line[1024];
+	FILE *log = fopen(d->log, "re");
+
+	while (log && fgets(line, sizeof(line), log))
+		print_error("log: %s", line);
+	if (log)
+		fclose(log);
+}
+
+static bool answers(void *arg)
+{
+	struct daemon_under_test *d = arg;
+	struct admin_status status;
+
+	if (waitpid(d->pid, NULL, WNOHANG) != 0) {
+		show_log(d);
+		fail_msg("kvregd did not start");
+	}
+	return admin_status(d->admin_socket, &status) && status.pid == (uint32_t)d->pid;
+}
+
+void daemon_again(struct daemon_under_test *d)
+{
+	d->pid = launch(d);
+	require(wait_until(answers, d));
+}
+
+void daemon_start(struct daemon_under_test *d, const struct daemon_options *options)
+{
+	daemon_prepare(d, options);
+	daemon_again(d);
+}
+
+int daemon_refuses(struct daemon_under_test *d)
+{
+	int status = 0;
+	pid_t pid = launch(d);
+
+	require(waitpid(pid, &status, 0) == pid);
+	require(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* ---- end ---- */
+
+void daemon_stop(struct daemon_under_test *d)
+{
+	int status = 0;
+
+	require(kill(d->pid, SIGTERM) == 0);
+	require(waitpid(d->pid, &status, 0) == d->pid);
+	d->pid = 0;
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		show_log(d);
+		fail_msg("kvregd ended with wait status 0x%x", (unsigned int)status);
+	}
+}
+
+void daemon_kill(struct daemon_under_test *d)
+{
+	int status = 0;
+
+	require(kill(d->pid, SIGKILL) == 0);
+	require(waitpid(d->pid, &status, 0) == d->pid);
+	require(WIFSIGNALED(status));
+	d->pid = 0;
+}
+
+static bool is_idle(void *arg)
+{
+	const struct daemon_under_test *d = arg;
+	struct admin_status status;
+
+	return admin_status(d->admin_socket, &status) && status.sessions == 0 &&
+	       status.granted == 0 && status.users == 0;
+}
+
+void daemon_idle(struct daemon_under_test *d)
+{
+	require(wait_until(is_idle, d));
+}
+
+static bool no_child_is_left(void *arg)
+{
+	(void)arg;
+	while (waitpid(-1, NULL, WNOHANG) > 0)
+		;
+	return errno == ECHILD;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+void daemon_end(struct daemon_under_test *d)
+{
+	static const char *const alarms[] = { "ERROR: AddressSanitizer",
+					      "runtime error:", "LeakSanitizer", "ThreadSanitizer",
+					      "Assertion" };
+
+	if (d->pid) {
+		daemon_idle(d);
+		daemon_stop(d);
+	}
+	require(wait_until(no_child_is_left, NULL));
+	for (size_t i = 0; i < COUNT(alarms); i++) {
+		if (daemon_log_lines(d, alarms[i]) == 0)
+			continue;
+		show_log(d);
+		fail_msg("the log holds \"%s\"", alarms[i]);
+	}
+	require(nftw(d->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
+	require(unsetenv("KVREG_SOCKET") == 0);
+	assert_int_equal(open_fds(), d->fds);
+}
+
+/* ---- log ---- */
+
+size_t daemon_log_lines(const struct daemon_under_test *d, const char *words)
+{
+	char line[1024];
+	size_t n = 0;
+	FILE *log = fopen(d->log, "re");
+
+	while (log && fgets(line, sizeof(line), log))
+		n += strstr(line, words) != NULL;
+	if (log)
+		fclose(log);
+	return n;
+}
+
+struct wanted {
+	const struct daemon_under_test *daemon;
+	const char *words;
+	size_t n;
+};
+
+static bool log_has(void *arg)
+{
+	const struct wanted *wanted = arg;
+
+	return daemon_log_lines(wanted->daemon, wanted->words) >= wanted->n;
+}
+
+bool daemon_log_soon(const struct daemon_under_test *d, const char *words, size_t n)
+{
+	struct wanted wanted = { d, words, n };
+
+	return wait_until(log_has, &wanted);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration file: each key, and for each slip of the pen the line that says where. */
+#include "test.h"
+
+#include <errno.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "proto/limits.h"
+#include "proto/procfs.h"
+
+#define ALL_ACCESS                                                                                 \
+	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |                            \
+	 IB_UVERBS_ACCESS_REMOTE_READ | IB_UVERBS_ACCESS_REMOTE_ATOMIC |                           \
+	 IB_UVERBS_ACCESS_MW_BIND | IB_UVERBS_ACCESS_RELAXED_ORDERING)
+
+static char words[512];
+static char path[64];
+
+/* A file of @text for one config_load(). */
+static int load(const char *text, struct config *config)
+{
+	int fd = memfd_create("config", MFD_CLOEXEC), r;
+
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	words[0] = '\0';
+	r = config_load(path, config, words, sizeof(words));
+	close(fd);
+	return r;
+}
+
+static uint64_t share_of_memory(unsigned int percent)
+{
+	uint64_t total;
+
+	assert_int_equal(proc_meminfo("MemTotal", &total), 0);
+	return total / 100 * percent;
+}
+
+static void defaults_are_safe(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(config_load(NULL, &config, words, sizeof(words)), 0);
+	assert_string_equal(config.path, "");
+	assert_string_equal(config.session_user, DEFAULT_SESSION_USER);
+	assert_int_equal(config.total_bytes, share_of_memory(DEFAULT_TOTAL_PERCENT));
+	assert_int_equal(config.uid_bytes, share_of_memory(DEFAULT_UID_PERCENT));
+	assert_int_equal(config.sessions, DEFAULT_SESSIONS);
+	assert_int_equal(config.uid_sessions, DEFAULT_SESSIONS_PER_UID);
+	assert_int_equal(config.access, ALL_ACCESS);
+	assert_int_equal(config.n_rules, 0);
+	config_fini(&config);
+}
+
+static void an_empty_file_is_the_defaults(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(load("# nothing\n\n", &config), 0);
+	assert_string_equal(config.path, path);
+	assert_int_equal(config.sessions, DEFAULT_SESSIONS);
+	config_fini(&config);
+}
+
+static void every_key_is_taken(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(load("[daemon]\nsession_user = 12:13\n"
+			      "[quota]\ntotal = 3G\nper_uid = 1.5M\nsessions = 7\n"
+			      "sessions_per_uid = 0\naccess = local_write, remote_read\n",
+			      &config),
+			 0);
+	assert_string_equal(config.session_user, "12:13");
+	assert_int_equal(config.total_bytes, 3ull << 30);
+	assert_int_equal(config.uid_bytes, 3ull << 19);
+	assert_int_equal(config.sessions, 7);
+	assert_int_equal(config.uid_sessions, 0);
+	assert_int_equal(config.access,
+			 IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_READ);
+	config_fini(&config);
+}
+
+static void a_uid_has_its_own_rule_or_the_default(void **state)
+{
+	struct config config;
+	struct uid_rule rule;
+
+	(void)state;
+	assert_int_equal(load("[uid 7]\nbytes = 4K\n[uid 8]\nsessions = 2\n"
+			      "[quota]\nper_uid = 1M\nsessions_per_uid = 5\n[uid 7]\nsessions=3\n",
+			      &config),
+			 0);
+	assert_int_equal(config.n_rules, 2);
+	rule = config_uid(&config, 7);
+	assert_int_equal(rule.bytes, 4096);
+	assert_int_equal(rule.sessions, 3);
+	rule = config_uid(&config, 8);
+	assert_int_equal(rule.bytes, 1 << 20);
+	assert_int_equal(rule.sessions, 2);
+	rule = config_uid(&config, 9);
+	assert_int_equal(rule.uid, 9);
+	assert_int_equal(rule.bytes, 1 << 20);
+	assert_int_equal(rule.sessions, 5);
+	config_fini(&config);
+}
+
+static void sizes_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{ "0", 0 },           { "4096", 4096 },     { "1K", 1024 },
+		{ "1M", 1 << 20 },    { "2G", 2ull << 30 }, { "1.5T", 3ull << 39 },
+		{ "1P", 1ull << 50 }, { "25%", 50 },        { "0%", 0 },
+		{ "100%", 200 },      { "0.5%", 1 },        { "8191P", 8191ull << 50 },
+	};
+	static const char *const bad[] = { "",    "x",   "-1",  "1k",    "1KB", "1 K", "%",  "5%%",
+					   "5%x", "nan", "inf", "1e400", "K",   "--5", "1GG" };
+	uint64_t bytes;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(good); i++) {
+		assert_int_equal(config_size(good[i].text, 200, &bytes), 0);
+		assert_int_equal(bytes, good[i].bytes);
+	}
+	bytes = 77;
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(config_size(bad[i], 200, &bytes), -EINVAL);
+	assert_int_equal(config_size("8192P", 200, &bytes), -ERANGE);
+	assert_int_equal(config_size("1e30", 200, &bytes), -ERANGE);
+	assert_int_equal(bytes, 77);
+}
+
+static void every_slip_names_its_line(void **state)
+{
+	static const struct {
+		const char *text, *says;
+	} slips[] = {
+		{ "[quota]\ntotal = much\n", ":2: [quota] total: not a value" },
+		{ "[quota]\n\nper_uid = 5X\n", ":3: [quota] per_uid: not a value" },
+		{ "[quota]\nsessions = -1\n", ":2: [quota] sessions: not a value" },
+		{ "[quota]\nsessions = 4294967296\n", ":2: [quota] sessions: not a value" },
+		{ "[quota]\nsessions = 1x\n", ":2: [quota] sessions: not a value" },
+		{ "[quota]\naccess = local_write,fly\n", ":2: [quota] access: not a value" },
+		{ "[quota]\naccess = local\n", ":2: [quota] access: not a value" },
+		{ "[quota]\ntotl = 5G\n", ":2: [quota] totl: unknown key" },
+		{ "[quota]\nsession_user = x\n", ":2: [quota] session_user: unknown key" },
+		{ "[daemon]\nsessions = 5\n", ":2: [daemon] sessions: unknown key" },
+		{ "[qota]\ntotal = 5G\n", ":2: [qota] total: unknown section" },
+		{ "total = 5G\n", ":1: [] total: unknown section" },
+		{ "[uid root]\nbytes = 1G\n", ":2: [uid root] bytes: the section names no uid" },
+		{ "[uid ]\nbytes = 1G\n", "bytes" },
+		{ "[uid 5]\nbits = 1G\n", ":2: [uid 5] bits: unknown key" },
+		{ "[uid 5]\nbytes = x\n", ":2: [uid 5] bytes: not a value" },
+		{ "[quota]\nwhat is this\n", ":2: not an INI line" },
+		{ "[quota\ntotal = 1G\n", ":1: not an INI line" },
+		/* The first of several. */
+		{ "[quota]\ntotal = x\nper_uid = y\n", ":2: [quota] total" },
+	};
+	struct config config = { .sessions = 77 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(slips); i++) {
+		assert_int_equal(load(slips[i].text, &config), -EINVAL);
+		assert_true(strncmp(words, path, strlen(path)) == 0);
+		if (!strstr(words, slips[i].says))
+			fail_msg("\"%s\" has not \"%s\"", words, slips[i].says);
+	}
+	assert_int_equal(config.sessions, 77);
+}
+
+static void a_long_user_name_is_refused(void **state)
+{
+	struct config config;
+	char text[200];
+
+	(void)state;
+	snprintf(text, sizeof(text), "[daemon]\nsession_user = %070d\n", 0);
+	assert_int_equal(load(text, &config), -EINVAL);
+}
+
+static void a_missing_file_is_named(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(config_load("/no/such.conf", &config, words, sizeof(words)), -ENOENT);
+	assert_string_equal(words, "/no/such.conf: No such file or directory");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(defaults_are_safe),
+		cmocka_unit_test(an_empty_file_is_the_defaults),
+		cmocka_unit_test(every_key_is_taken),
+		cmocka_unit_test(a_uid_has_its_own_rule_or_the_default),
+		cmocka_unit_test(sizes_are_read),
+		cmocka_unit_test(every_slip_names_its_line),
+		cmocka_unit_test(a_long_user_name_is_refused),
+		cmocka_unit_test(a_missing_file_is_named),
+	};
+
+	return RUN_GROUP("daemon-config", tests);
+}
