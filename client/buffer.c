@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/buffer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static int import_buffer(struct kvreg *k, const struct source *source, struct fa
 			 struct kvreg_buffer **ret_buffer)
 {
 	_cleanup_leave_ struct connection *c = NULL;
-	struct kvreg_buffer *buffer;
+	struct kvreg_buffer *buffer = NULL;
 	int code;
 
 	code = connection_enter(&k->connection, KVREG_STAGE_IMPORT, f, &c);
@@ -84,7 +85,7 @@ static int alloc_buffer(struct kvreg *k, size_t size, uint32_t flags, struct fai
 			struct kvreg_buffer **ret_buffer)
 {
 	_cleanup_memory_ struct memory memory = MEMORY_INIT;
-	struct kvreg_buffer *buffer;
+	struct kvreg_buffer *buffer = NULL;
 	int code;
 
 	code = check_usable(k, f);
@@ -104,6 +105,7 @@ static int alloc_buffer(struct kvreg *k, size_t size, uint32_t flags, struct fai
 		return code;
 	/* The session has an fd of its own by now, and the mapping keeps the memory. */
 	fd_close(&memory.fd);
+	assert(buffer);
 	buffer->memory = memory;
 	memory = MEMORY_INIT;
 	*ret_buffer = buffer;
@@ -113,7 +115,7 @@ static int alloc_buffer(struct kvreg *k, size_t size, uint32_t flags, struct fai
 KVREG_PUBLIC int kvreg_buffer_alloc(struct kvreg *k, size_t size, uint32_t flags,
 				    void **ret_address, struct kvreg_buffer **ret_buffer)
 {
-	struct kvreg_buffer *buffer;
+	struct kvreg_buffer *buffer = NULL;
 	struct failure f;
 	int code;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/connection.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -193,7 +194,7 @@ static int check_reply(struct connection *c, const struct call *call, const Kvre
 int connection_call(struct connection *c, struct call *call, struct failure *f,
 		    Kvreg__Reply **ret_reply)
 {
-	Kvreg__Reply *reply;
+	Kvreg__Reply *reply = NULL;
 	int code;
 
 	if (c->lost)
@@ -205,6 +206,7 @@ int connection_call(struct connection *c, struct call *call, struct failure *f,
 		code = receive(c, call->stage, /* flags */ 0, f, &reply);
 		if (code != KVREG_E_OK)
 			return code;
+		assert(reply);
 		if (!is_event(reply))
 			break;
 		take_event(c, reply);
@@ -217,7 +219,7 @@ int connection_call(struct connection *c, struct call *call, struct failure *f,
 
 static int dispatch(struct connection *c, struct failure *f)
 {
-	Kvreg__Reply *reply;
+	Kvreg__Reply *reply = NULL;
 	int code;
 
 	if (c->lost)
@@ -229,6 +231,7 @@ static int dispatch(struct connection *c, struct failure *f)
 			return KVREG_E_OK;
 		if (code != KVREG_E_OK)
 			return code;
+		assert(reply);
 		if (!is_event(reply))
 			return lose(c, f, KVREG_E_PROTOCOL, KVREG_STAGE_CONNECT,
 				    "a reply to no request of ours");

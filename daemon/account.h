@@ -31,7 +31,7 @@ struct log_budget {
 
 struct books {
 	const struct config *config;
-	LIST_HEAD(, account) accounts;
+	LIST_HEAD(account_list, account) accounts;
 	uint32_t sessions;
 	uint64_t granted;
 	struct log_budget log_budgets[LOG_BUDGETS]; /* by uid modulo their number */

@@ -45,6 +45,7 @@ static size_t fill_users(struct supervisor *supervisor, Kvreg__UserUsage *usage,
 	size_t n = 0;
 
 	LIST_FOREACH(account, &supervisor->books.accounts, link) {
+		/* cppcheck-suppress uninitvar */
 		struct uid_rule rule = config_uid(&supervisor->config, account->uid);
 
 		if (n == size)

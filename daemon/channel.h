@@ -29,7 +29,7 @@ struct channel {
 	struct ev_io readable;
 	struct ev_io writable;
 	size_t queued; /* bytes */
-	STAILQ_HEAD(, channel_record) queue;
+	STAILQ_HEAD(channel_queue, channel_record) queue;
 	/** A message came up; NULL: the other end is closed or sent what is no message. It lives
 	 *  until the callback returns. The callback may end the channel. */
 	void (*on_message)(struct channel *channel, const Kvreg__Up *up);

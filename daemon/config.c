@@ -84,7 +84,8 @@ static int parse_access(const char *text, uint32_t *ret_access)
 		size_t n = strcspn(text, ", "), i = 0;
 
 		while (i < sizeof(access_names) / sizeof(access_names[0]) &&
-		       (strlen(access_names[i].name) != n || strncmp(access_names[i].name, text, n)))
+		       (strlen(access_names[i].name) != n ||
+			strncmp(access_names[i].name, text, n) != 0))
 			i++;
 		if (i == sizeof(access_names) / sizeof(access_names[0]))
 			return -EINVAL;
@@ -216,7 +217,7 @@ static int parse_file(struct parse *p, const char *path)
 	if (!p->file)
 		return -errno;
 	line = ini_parse_stream(next_line, p, on_key, p);
-	if (line == 0 && ferror(p->file))
+	if (line < 0 || (line == 0 && ferror(p->file)))
 		line = -EIO;
 	fclose(p->file);
 	return line;

@@ -101,15 +101,22 @@ int gather_start(struct supervisor *supervisor, struct session *admin, uint32_t 
 	return 0;
 }
 
+static struct gather *find(struct supervisor *supervisor, uint32_t cookie)
+{
+	struct gather *gather;
+
+	LIST_FOREACH(gather, &supervisor->gathers, link)
+		if (gather->cookie == cookie)
+			return gather;
+	return NULL;
+}
+
 void gather_report(struct supervisor *supervisor, struct session *session,
 		   const Kvreg__Report *report)
 {
-	struct gather *gather;
+	struct gather *gather = find(supervisor, report->cookie);
 	size_t i;
 
-	LIST_FOREACH(gather, &supervisor->gathers, link)
-		if (gather->cookie == report->cookie)
-			break;
 	if (!gather)
 		return;
 	for (i = 0; i < gather->n_asked && gather->asked[i] != session; i++)

@@ -52,7 +52,8 @@ int peer_init(struct peer *peer, int sock)
 	if (proc_read(path, text, sizeof(text)) == 0)
 		text_clean(peer->comm, sizeof(peer->comm), text);
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", peer->pid);
-	/* cgroup v2 alone has the one line "0::/path"; beside v1 it is not the first, and is left out. */
+	/* cgroup v2 alone has the one line "0::/path"; beside v1 it is not the first, and is left
+	 * out. */
 	if (proc_read(path, text, sizeof(text)) == 0 && strncmp(text, "0::", 3) == 0)
 		text_clean(peer->cgroup, sizeof(peer->cgroup), text + 3);
 	return 0;

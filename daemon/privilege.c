@@ -78,8 +78,9 @@ int privilege_init(struct privilege *p, const char *session_user, char *ret_word
 	p->switch_user = geteuid() == 0 && have(CAP_SETUID) && have(CAP_SETGID);
 	p->raise_limit = have(CAP_SYS_RESOURCE);
 	if (geteuid() == 0 && !p->switch_user) {
-		snprintf(ret_words, size,
-			 "root without CAP_SETUID and CAP_SETGID could only start sessions as root");
+		snprintf(
+			ret_words, size,
+			"root without CAP_SETUID and CAP_SETGID could only start sessions as root");
 		return -EPERM;
 	}
 	if (!p->switch_user)

@@ -42,13 +42,13 @@ static void set_state(struct session *session, enum session_state state)
 	session->state = state;
 }
 
-#define log_session(session, level, format, ...)                                             \
-	do {                                                                                 \
-		struct session *s_ = (session);                                              \
-		if (books_may_log(&s_->supervisor->books, s_->peer.uid,                      \
-				  ev_now(s_->supervisor->loop)))                             \
-			log_line(level, "client %d (%s, uid %u): " format, s_->peer.pid,     \
-				 s_->peer.comm, s_->peer.uid, ##__VA_ARGS__);                \
+#define log_session(session, level, format, ...)                                                   \
+	do {                                                                                       \
+		struct session *s_ = (session);                                                    \
+		if (books_may_log(&s_->supervisor->books, s_->peer.uid,                            \
+				  ev_now(s_->supervisor->loop)))                                   \
+			log_line(level, "client %d (%s, uid %u): " format, s_->peer.pid,           \
+				 s_->peer.comm, s_->peer.uid, ##__VA_ARGS__);                      \
 	} while (0)
 
 void session_send(struct session *session, const Kvreg__Down *down)
@@ -265,12 +265,14 @@ static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
 		log_session(session, LOG_LEVEL_ERROR, "session ended with status %d: %s",
 			    info.si_status, exit_words(info.si_status));
 	else if (!clean)
-		log_session(session, LOG_LEVEL_WARNING, "session ended by signal %d", info.si_status);
+		log_session(session, LOG_LEVEL_WARNING, "session ended by signal %d",
+			    info.si_status);
 	if (clean || session->charge.bytes == 0 || !ev_is_active(&session->orphan)) {
 		session_free(session);
 		return;
 	}
-	/* Its regions live in the client's fd: the grant stays booked as long as the client does. */
+	/* Its regions live in the client's fd: the grant stays booked as long as the client does.
+	 */
 	set_state(session, SESSION_DRAINING);
 }
 

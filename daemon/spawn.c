@@ -58,8 +58,7 @@ static int fill_down(int down[2])
 
 static int fill_up(int up[2])
 {
-	if (pipe2(up, O_DIRECT | O_CLOEXEC) < 0 ||
-	    fcntl(up[0], F_SETFL, O_NONBLOCK | O_DIRECT) < 0)
+	if (pipe2(up, O_DIRECT | O_CLOEXEC) < 0 || fcntl(up[0], F_SETFL, O_NONBLOCK | O_DIRECT) < 0)
 		return -errno;
 	return 0;
 }
@@ -116,7 +115,8 @@ static void child_wait(const struct spare *spare)
 
 static int child_drop(const struct privilege *p)
 {
-	/* The order matters: after setresuid() there is no capability left to change groups with. */
+	/* The order matters: after setresuid() there is no capability left to change groups with.
+	 */
 	if (!p->switch_user)
 		return 0;
 	if (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
@@ -159,9 +159,9 @@ static void child_session(const struct spawner *s, int client, int client_pidfd,
 	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++)
 		if (from[i] >= 0)
 			from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, HIGH_FD);
-	if (child_place(from[0], SESSION_FD_CLIENT) < 0 || child_place(from[1], SESSION_FD_DOWN) < 0 ||
-	    child_place(from[2], SESSION_FD_UP) < 0 || child_place(from[3], SESSION_FD_PIDFD) < 0 ||
-	    dup3(from[4], exe, O_CLOEXEC) < 0 ||
+	if (child_place(from[0], SESSION_FD_CLIENT) < 0 ||
+	    child_place(from[1], SESSION_FD_DOWN) < 0 || child_place(from[2], SESSION_FD_UP) < 0 ||
+	    child_place(from[3], SESSION_FD_PIDFD) < 0 || dup3(from[4], exe, O_CLOEXEC) < 0 ||
 	    syscall(SYS_close_range, (unsigned int)exe + 1, ~0u, 0) < 0)
 		_exit(EXIT_SPAWN);
 	if (child_limits(s) < 0 || child_drop(s->privilege) < 0)

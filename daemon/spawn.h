@@ -19,18 +19,26 @@
 struct spawner {
 	int exe; /* O_PATH fd of kvregd-session */
 	const struct privilege *privilege;
-	uint64_t fixed_limit; /* RLIMIT_MEMLOCK of sessions, bytes, when it cannot be raised later */
+	uint64_t
+		fixed_limit; /* RLIMIT_MEMLOCK of sessions, bytes, when it cannot be raised later */
 };
 
 /** A pair of channels and a starting gate; all close-on-exec; the second ends are the child's. */
 struct spare {
-	int down[2]; /* SEQPACKET; ours only writes */
-	int up[2];   /* packet-mode pipe; ours, [0], reads without blocking */
-	int go[2];   /* the child waits until [1] is closed */
+	int down[2];  /* SEQPACKET; ours only writes */
+	int up[2];    /* packet-mode pipe; ours, [0], reads without blocking */
+	int go[2];    /* the child waits until [1] is closed */
 	int slack[2]; /* keeps room for the two pidfds of one connection */
 };
 
-#define SPARE_INIT (struct spare){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } }
+#define SPARE_INIT                                                                                 \
+	(struct spare)                                                                             \
+	{                                                                                          \
+		{ -1, -1 }, { -1, -1 }, { -1, -1 },                                                \
+		{                                                                                  \
+			-1, -1                                                                     \
+		}                                                                                  \
+	}
 
 /** spawner_init() - finds kvregd-session beside this program, else where it is installed. */
 int spawner_init(struct spawner *s, const struct privilege *privilege);

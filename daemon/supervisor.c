@@ -13,8 +13,8 @@
 #include "daemon/log.h"
 #include "daemon/options.h"
 #include "daemon/session.h"
-#include "proto/fdset.h"
 #include "proto/failure.h"
+#include "proto/fdset.h"
 
 /* ---- children that are no sessions ---- */
 
@@ -48,7 +48,8 @@ static void on_child(struct ev_loop *loop, struct ev_signal *watcher, int events
 
 /* ---- who connects ---- */
 
-/* The answer to the Hello that has not been read: its seq is 1. Empty when too many already wait. */
+/* The answer to the Hello that has not been read: its seq is 1. Empty when too many already wait.
+ */
 static size_t pack_refusal(struct supervisor *supervisor, enum kvreg_code code, const char *words,
 			   uint8_t *bytes, size_t size)
 {
@@ -200,7 +201,8 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 	if (r < 0)
 		return r;
 	books_init(&supervisor->books, &supervisor->config);
-	r = privilege_init(&supervisor->privilege, supervisor->config.session_user, ret_words, size);
+	r = privilege_init(&supervisor->privilege, supervisor->config.session_user, ret_words,
+			   size);
 	if (r < 0)
 		return r;
 	r = spawner_init(&supervisor->spawner, &supervisor->privilege);
@@ -233,7 +235,8 @@ static void watch_signals(struct supervisor *supervisor)
 
 int supervisor_run(struct supervisor *supervisor)
 {
-	/* Not the default loop: that one would reap every child, and sessions are reaped by pidfd. */
+	/* Not the default loop: that one would reap every child, and sessions are reaped by pidfd.
+	 */
 	supervisor->loop = ev_loop_new(EVFLAG_AUTO);
 	if (!supervisor->loop)
 		return -ENOMEM;

@@ -40,9 +40,9 @@ struct supervisor {
 	struct books books;
 	struct listener clients;
 	struct listener admins;
-	LIST_HEAD(, session) sessions;
-	LIST_HEAD(, gather) gathers;
-	LIST_HEAD(, child) children;
+	LIST_HEAD(session_list, session) sessions;
+	LIST_HEAD(gather_list, gather) gathers;
+	LIST_HEAD(child_list, child) children;
 	size_t n_children;
 	uint32_t cookie; /* of the last query */
 	double started;

@@ -19,7 +19,8 @@
 /* The header ends in a flexible array of attributes: this is the room behind it. */
 union call {
 	struct ib_uverbs_ioctl_hdr hdr;
-	uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) + ATTRS_MAX * sizeof(struct ib_uverbs_attr)];
+	uint8_t room[sizeof(struct ib_uverbs_ioctl_hdr) +
+		     ATTRS_MAX * sizeof(struct ib_uverbs_attr)];
 };
 
 static union call call_init(uint32_t driver_id, uint16_t object, uint16_t method)

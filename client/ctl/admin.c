@@ -191,7 +191,7 @@ int admin_ask(const struct options *options, Kvreg__AdminRequest *request,
 		if (!status)
 			status = take(arg, reply);
 	}
-	return status;
+	return status; /* NOLINT(clang-analyzer-unix.Malloc): freed by cleanup */
 }
 
 bool admin_tell_unanswered(const Kvreg__AdminReply *reply)

@@ -96,7 +96,7 @@ struct shown format_access(uint32_t access)
 
 struct shown format_text(const char *text)
 {
-	struct shown shown;
+	struct shown shown = { .text = "" };
 
 	text_clean(shown.text, sizeof(shown.text), text && *text ? text : "-");
 	return shown;
@@ -104,7 +104,7 @@ struct shown format_text(const char *text)
 
 struct shown format_tail(const char *text, size_t width)
 {
-	struct shown shown, tail;
+	struct shown shown = { .text = "" }, tail;
 	size_t length = text ? strlen(text) : 0;
 
 	if (width >= sizeof(shown.text))

@@ -60,7 +60,7 @@ static bool take_color(struct options *options, const char *argument)
 	};
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-		if (strcmp(argument, modes[i]))
+		if (strcmp(argument, modes[i]) != 0)
 			continue;
 		options->color = (enum color_mode)i;
 		return true;
@@ -161,7 +161,8 @@ static void make_long(struct option *ret_long, char *ret_short)
 static int check_command(const struct options *options, uint32_t given)
 {
 	for (size_t i = 0; i < N_ROWS; i++)
-		if (given & 1u << i && rows[i].command && strcmp(options->command, rows[i].command))
+		if (given & 1u << i && rows[i].command &&
+		    strcmp(options->command, rows[i].command) != 0)
 			return complain(CTL_USAGE, "--%s belongs to the command %s", rows[i].name,
 					rows[i].command);
 	return 0;

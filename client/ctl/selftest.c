@@ -190,7 +190,7 @@ static int move(struct selftest *t, enum ibv_wr_opcode opcode, uint8_t *from, ui
 	memset(to, 0, half);
 	if (loopback_move(&t->lb, opcode, &transfer))
 		return failed_device(t);
-	if (memcmp(from, to, half)) {
+	if (memcmp(from, to, half) != 0) {
 		say(t, "it completed, but other bytes arrived than were sent");
 		return CTL_FAILED;
 	}

@@ -339,7 +339,7 @@ bool colors_wanted(const struct options *options)
 	if (options->color != COLOR_AUTO)
 		return options->color == COLOR_ALWAYS;
 	return isatty(STDOUT_FILENO) && !(no_color && *no_color) && terminal &&
-	       strcmp(terminal, "dumb");
+	       strcmp(terminal, "dumb") != 0;
 }
 
 const char *state_color(const char *state)

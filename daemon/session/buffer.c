@@ -166,10 +166,10 @@ int buffer_map(struct buffer *buffer, uint64_t offset, uint64_t length, uint64_t
 		void *map = map_at(buffer, first, size);
 		if (map == MAP_FAILED) {
 			f->errnum = errno;
-			return failure_set(f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY
-							      : KVREG_E_BAD_REGION,
-					   KVREG_STAGE_MAP, "mmap of %" PRIu64 " bytes: %s", size,
-					   strerrordesc_np(errno));
+			return failure_set(
+				f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,
+				KVREG_STAGE_MAP, "mmap of %" PRIu64 " bytes: %s", size,
+				strerrordesc_np(errno));
 		}
 		buffer->map = map;
 		buffer->map_offset = first;

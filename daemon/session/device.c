@@ -63,7 +63,8 @@ int device_check_fd(int fd, unsigned int *ret_major, unsigned int *ret_minor, st
 	if (flags < 0 || (flags & O_PATH) || (flags & O_ACCMODE) != O_RDWR)
 		return failure_set(f, KVREG_E_BAD_UVERBS, KVREG_STAGE_ATTACH,
 				   "the fd is not open for read and write");
-	/* With DONT_SYNC a FUSE file answers from the kernel's cache; fstat would ask its server. */
+	/* With DONT_SYNC a FUSE file answers from the kernel's cache; fstat would ask its server.
+	 */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0) {
 		f->errnum = errno;
 		return failure_set(f, KVREG_E_BAD_UVERBS, KVREG_STAGE_ATTACH, "statx failed");

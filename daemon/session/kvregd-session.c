@@ -28,7 +28,8 @@ static void take_name(const Kvreg__Welcome *welcome)
 	char name[16];
 
 	snprintf(name, sizeof(name), "kvreg:%u", welcome->client_pid);
-	prctl(PR_SET_NAME, welcome->role == KVREG__ROLE__ROLE_ADMIN ? "kvreg:admin" : name, 0, 0, 0);
+	prctl(PR_SET_NAME, welcome->role == KVREG__ROLE__ROLE_ADMIN ? "kvreg:admin" : name, 0, 0,
+	      0);
 }
 
 int main(int argc, char **argv)

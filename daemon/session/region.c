@@ -71,8 +71,9 @@ static struct region *region_new(struct client *c, const struct region_request *
 	memcpy(region->label, buffer->label, sizeof(region->label));
 	region->mr.length = request->length;
 	region->mr.iova = request->iova;
-	region->charge = ((request->offset + request->length + PAGE - 1) / PAGE -
-			  request->offset / PAGE) * PAGE;
+	region->charge =
+		((request->offset + request->length + PAGE - 1) / PAGE - request->offset / PAGE) *
+		PAGE;
 	return region;
 }
 

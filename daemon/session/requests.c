@@ -3,6 +3,7 @@
  * The handlers: each checks what the client asked for, calls the noun that does it, and fills in
  * the answer. No system call happens here.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -66,7 +67,7 @@ int handle_attach_domain(struct client *c, const Kvreg__Request *request, struct
 			 struct answer *answer)
 {
 	Kvreg__AttachDomainReply *reply = &answer->attach;
-	struct domain *domain;
+	struct domain *domain = NULL;
 	int r;
 
 	r = domain_attach(c, fdset_take(fds, 0), request->attach_domain->pd_handle, &domain,
@@ -105,7 +106,7 @@ int handle_import_buffer(struct client *c, const Kvreg__Request *request, struct
 	const Kvreg__ImportBuffer *import = request->import_buffer;
 	Kvreg__ImportBufferReply *reply = &answer->import;
 	struct failure *f = &answer->failure;
-	struct buffer *buffer;
+	struct buffer *buffer = NULL;
 	int r;
 
 	text_clean(f->label, sizeof(f->label), import->label);
@@ -225,7 +226,7 @@ int handle_register(struct client *c, const Kvreg__Request *request, struct fdse
 		    struct answer *answer)
 {
 	const Kvreg__Register *batch = request->register_;
-	struct region *regions[ITEMS_PER_REGISTER];
+	struct region *regions[ITEMS_PER_REGISTER] = { NULL };
 	size_t n;
 	int r = 0;
 
@@ -250,6 +251,7 @@ int handle_register(struct client *c, const Kvreg__Request *request, struct fdse
 	answer->registered.regions = answer->list;
 	answer->registered.n_regions = n;
 	for (size_t i = 0; i < n; i++) {
+		assert(regions[i]);
 		kvreg__region__init(&answer->regions[i]);
 		answer->regions[i].region = regions[i]->number;
 		answer->regions[i].handle = regions[i]->mr.handle;

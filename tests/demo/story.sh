@@ -54,7 +54,7 @@ before() {
 	if say engine direct $SIZE; then
 		die 'the kernel refuses 64 MiB: it did not (is the device one that does not pin?)'
 	fi
-	line "ibv_reg_mr of $(mib $SIZE)" "${answer#error errno=*ibv_reg_mr of * bytes: } ($(sed 's/.*errno=\([A-Z]*\).*/\1/' <<<"$answer"))"
+	line "ibv_reg_mr of $(mib $SIZE)" "refused: $(told errno), ${answer##* bytes: }"
 }
 
 after() {

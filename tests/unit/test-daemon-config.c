@@ -198,6 +198,7 @@ static void a_missing_file_is_named(void **state)
 	(void)state;
 	assert_int_equal(config_load("/no/such.conf", &config, words, sizeof(words)), -ENOENT);
 	assert_string_equal(words, "/no/such.conf: No such file or directory");
+	assert_int_equal(config_load("/tmp", &config, words, sizeof(words)), -EIO);
 }
 
 int main(void)
