@@ -184,6 +184,12 @@ check-tsan:
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/tsan SANITIZE=thread all tests
 	@BUILD=$(BUILD)/tsan tests/run unit
 
+lint: $(GEN_HDR) $(LIB)
+	@BUILD=$(BUILD) tests/lint
+
+format:
+	clang-format -i $(filter-out tests/examples/%,$(shell git ls-files '*.[ch]'))
+
 help:
 	@echo 'make            builds everything into build/'
 	@echo 'make demo       shows an unprivileged process register memory, in a VM (DEVICE=NAME: here)'
@@ -197,6 +203,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all tests packages demo check check-unit check-integration check-vm check-asan check-tsan help clean
+.PHONY: all tests packages demo check check-unit check-integration check-vm check-asan check-tsan lint format help clean
 .DELETE_ON_ERROR:
 .SECONDARY: $(GEN_SRC) $(GEN_HDR)
