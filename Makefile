@@ -17,7 +17,7 @@ WARN += -Werror
 endif
 HARDEN := -fPIC -fvisibility=hidden -fstack-protector-strong -D_FORTIFY_SOURCE=3
 ifdef SANITIZE
-HARDEN := -fPIC -fvisibility=hidden -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
+HARDEN := -DKVREG_NO_FILTER -fPIC -fvisibility=hidden -fsanitize=$(SANITIZE) -fno-omit-frame-pointer
 LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 KCFLAGS = -std=gnu11 -D_GNU_SOURCE -DKVREG_VERSION='"$(VERSION)"' $(WARN) $(HARDEN) \
@@ -71,7 +71,7 @@ $(BUILD)/kvregd: $(call obj,$(DAEMON_SRC)) $(BUILD)/libkvreg-proto.a
 	$(CC) $(KLDFLAGS) -pie -o $@ $^ -lev -linih -lcap -lsystemd -lprotobuf-c
 
 $(BUILD)/kvregd-session: $(call obj,$(SESSION_SRC)) $(BUILD)/libkvreg-proto.a
-	$(CC) $(KLDFLAGS) -pie -o $@ $^ -lprotobuf-c
+	$(CC) $(KLDFLAGS) -pie -o $@ $^ -lprotobuf-c -lseccomp
 
 $(LIB): $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a client/kvreg-client.map
 	$(CC) $(KLDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/kvreg-client.map \
@@ -119,7 +119,7 @@ $(BUILD)/tests/unit/test-daemon-%: tests/unit/test-daemon-%.c $(DAEMON_PART) $(B
 
 $(BUILD)/tests/unit/test-session-%: tests/unit/test-session-%.c $(SESSION_PART) $(BUILD)/libkvreg-proto.a
 	@mkdir -p $(@D)
-	$(link_unit)
+	$(link_unit) -lseccomp
 
 $(BUILD)/tests/unit/test-client-%: tests/unit/test-client-%.c $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
 	@mkdir -p $(@D)

@@ -133,18 +133,26 @@ static int set_uid(struct parse *p, const char *section, const char *key, const 
 	return -EINVAL;
 }
 
+static int set_text(char *ret_text, size_t size, const char *value)
+{
+	if (strlen(value) >= size)
+		return -EINVAL;
+	strcpy(ret_text, value);
+	return 0;
+}
+
 static int set(struct parse *p, const char *section, const char *key, const char *value)
 {
 	struct config *config = p->config;
 
 	if (strncmp(section, "uid ", 4) == 0)
 		return set_uid(p, section, key, value);
-	if (strcmp(section, "daemon") == 0 && strcmp(key, "session_user") == 0) {
-		if (strlen(value) >= sizeof(config->session_user))
-			return -EINVAL;
-		strcpy(config->session_user, value);
-		return 0;
-	}
+	if (strcmp(section, "daemon") == 0 && strcmp(key, "session_user") == 0)
+		return set_text(config->session_user, sizeof(config->session_user), value);
+	if (strcmp(section, "daemon") == 0 && strcmp(key, "cgroup") == 0)
+		return *value == '/' || strcmp(value, "none") == 0
+			       ? set_text(config->cgroup, sizeof(config->cgroup), value)
+			       : -EINVAL;
 	if (strcmp(section, "daemon") != 0 && strcmp(section, "quota") != 0) {
 		p->reason = "unknown section";
 		return -EINVAL;

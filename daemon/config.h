@@ -8,15 +8,11 @@
  *
  *	[daemon]
  *	session_user = kvreg-session	who sessions run as
- *	[quota]
- *	total = 50%			bytes all sessions may pin: a size, or a share of MemTotal
- *	per_uid = 25%			bytes the sessions of one uid may pin
- *	sessions = 1024
- *	sessions_per_uid = 64
- *	access = local_write,...	access flags that clients may ask for
- *	[uid 1000]
- *	bytes = 64G
- *	sessions = 200
+ *	cgroup = /path			where their cgroup leaves are made, below the cgroup2 mount;
+ *or none [quota] total = 50%			bytes all sessions may pin: a size, or a share of
+ *MemTotal per_uid = 25%			bytes the sessions of one uid may pin sessions =
+ *1024 sessions_per_uid = 64 access = local_write,...	access flags that clients may ask for [uid
+ *1000] bytes = 64G sessions = 200
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -31,6 +27,7 @@ struct uid_rule {
 struct config {
 	char path[256]; /* of the file in force; empty: defaults only */
 	char session_user[64];
+	char cgroup[256]; /* empty: the default place */
 	uint64_t total_bytes;
 	uint64_t uid_bytes;
 	uint32_t sessions;

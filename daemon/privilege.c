@@ -61,9 +61,10 @@ static int find_user(struct privilege *p, const char *name, char *ret_words, siz
 	return 0;
 }
 
-static void lacks(struct privilege *p, const char *words)
+void privilege_lacks(struct privilege *p, const char *words)
 {
-	p->missing[p->n_missing++] = words;
+	if (p->n_missing < PRIVILEGE_MISSING_MAX)
+		p->missing[p->n_missing++] = words;
 }
 
 int privilege_init(struct privilege *p, const char *session_user, char *ret_words, size_t size)
@@ -84,11 +85,16 @@ int privilege_init(struct privilege *p, const char *session_user, char *ret_word
 		return -EPERM;
 	}
 	if (!p->switch_user)
-		lacks(p, "sessions run as the daemon's own user: needs CAP_SETUID and CAP_SETGID");
+		privilege_lacks(
+			p,
+			"sessions run as the daemon's own user: needs CAP_SETUID and CAP_SETGID");
 	if (!p->raise_limit)
-		lacks(p, "sessions keep the daemon's RLIMIT_MEMLOCK: needs CAP_SYS_RESOURCE");
+		privilege_lacks(
+			p, "sessions keep the daemon's RLIMIT_MEMLOCK: needs CAP_SYS_RESOURCE");
 	if (p->switch_user && !have(CAP_SETPCAP))
-		lacks(p, "the bounding set of sessions stays as it is: needs CAP_SETPCAP at start");
+		privilege_lacks(
+			p,
+			"the bounding set of sessions stays as it is: needs CAP_SETPCAP at start");
 	return p->switch_user ? find_user(p, session_user, ret_words, size) : 0;
 }
 

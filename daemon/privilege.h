@@ -15,13 +15,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#define PRIVILEGE_MISSING_MAX 4u
+
 struct privilege {
 	bool switch_user; /* sessions get uid and gid */
 	bool raise_limit; /* RLIMIT_MEMLOCK of sessions can be set to their grant */
 	uid_t uid;
 	gid_t gid;
 	size_t n_missing;
-	const char *missing[4]; /* for people: what does not work, and what it would need */
+	const char *missing[PRIVILEGE_MISSING_MAX]; /* for people: what does not work, and what it
+						       would need */
 };
 
 /**
@@ -33,6 +36,9 @@ struct privilege {
  * capabilities do not count where limits are raised; or -errno.
  */
 int privilege_init(struct privilege *p, const char *session_user, char *ret_words, size_t size);
+
+/** privilege_lacks() - adds a line about what does not work; @words must stay. */
+void privilege_lacks(struct privilege *p, const char *words);
 
 /** privilege_drop() - keeps what the header says and nothing else. Return: 0 or -errno. */
 int privilege_drop(const struct privilege *p);

@@ -17,6 +17,7 @@
 #include "daemon/gather.h"
 #include "daemon/log.h"
 #include "daemon/supervisor.h"
+#include "daemon/sysfs.h"
 #include "proto/fdset.h"
 #include "proto/procfs.h"
 #include "proto/session-fds.h"
@@ -70,6 +71,8 @@ void session_kill(struct session *session)
 
 	if (session->pid == 0)
 		return;
+	if (leaf_kill(&session->leaf) == 0)
+		return;
 	pid = spawn_killer(&session->supervisor->spawner, session->pidfd);
 	if (pid > 0)
 		supervisor_adopt(session->supervisor, pid);
@@ -110,6 +113,7 @@ static void on_grant(struct session *session, const Kvreg__GrantRequest *request
 			log_error("prlimit of session %d: %s", session->pid, strerror(-r));
 			charge_lower(&session->charge, before);
 		}
+		leaf_memory(&session->leaf, session->charge.bytes);
 	}
 	if (r != 0)
 		session->supervisor->grants_refused++;
@@ -147,6 +151,20 @@ static void on_grant_return(struct session *session, const Kvreg__GrantReturn *b
 
 /* ---- what a session says ---- */
 
+static void on_device(struct session *session, const Kvreg__DeviceQuery *query)
+{
+	Kvreg__DeviceReply reply = KVREG__DEVICE_REPLY__INIT;
+	Kvreg__Down down = KVREG__DOWN__INIT;
+	char name[DEVICE_NAME_MAX] = "";
+
+	reply.seq = query->seq;
+	reply.is_uverbs = sysfs_uverbs(query->major, query->minor, name, sizeof(name)) == 0;
+	reply.name = name;
+	down.body_case = KVREG__DOWN__BODY_DEVICE;
+	down.device = &reply;
+	session_send(session, &down);
+}
+
 static void on_client_message(struct session *session, const Kvreg__Up *up)
 {
 	if (up->body_case == KVREG__UP__BODY_READY) {
@@ -158,6 +176,8 @@ static void on_client_message(struct session *session, const Kvreg__Up *up)
 		on_grant(session, up->grant);
 	} else if (up->body_case == KVREG__UP__BODY_GRANT_RETURN) {
 		on_grant_return(session, up->grant_return);
+	} else if (up->body_case == KVREG__UP__BODY_DEVICE) {
+		on_device(session, up->device);
 	} else if (up->body_case == KVREG__UP__BODY_REPORT) {
 		gather_report(session->supervisor, session, up->report);
 	} else if (up->body_case == KVREG__UP__BODY_VIOLATION) {
@@ -213,10 +233,8 @@ static void client_is_gone(struct session *session)
 	Kvreg__ClientGone gone = KVREG__CLIENT_GONE__INIT;
 	Kvreg__Down down = KVREG__DOWN__INIT;
 
-	if (session->pid == 0) {
-		session_free(session);
-		return;
-	}
+	if (session->pid == 0)
+		return; /* on_drain_poll() finds out */
 	set_state(session, SESSION_DRAINING);
 	down.body_case = KVREG__DOWN__BODY_CLIENT_GONE;
 	down.client_gone = &gone;
@@ -240,6 +258,26 @@ static void on_grace(struct ev_loop *loop, struct ev_timer *watcher, int events)
 	log_session(session, LOG_LEVEL_WARNING, "is gone and its session %d did not end: killed",
 		    session->pid);
 	session_kill(session);
+}
+
+/* Whether no region is left of a session whose process is dead. */
+static bool is_drained(const struct session *session)
+{
+	uint64_t objects;
+
+	if (leaf_objects(&session->leaf, &objects) == 0)
+		return objects == 0;
+	return session->clean || session->charge.bytes == 0 || !ev_is_active(&session->orphan);
+}
+
+static void on_drain_poll(struct ev_loop *loop, struct ev_timer *timer, int events)
+{
+	struct session *session = timer->data;
+
+	(void)loop;
+	(void)events;
+	if (is_drained(session))
+		session_free(session);
 }
 
 static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
@@ -267,13 +305,13 @@ static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
 	else if (!clean)
 		log_session(session, LOG_LEVEL_WARNING, "session ended by signal %d",
 			    info.si_status);
-	if (clean || session->charge.bytes == 0 || !ev_is_active(&session->orphan)) {
+	session->clean = clean;
+	if (is_drained(session)) {
 		session_free(session);
 		return;
 	}
-	/* Its regions live in the client's fd: the grant stays booked as long as the client does.
-	 */
 	set_state(session, SESSION_DRAINING);
+	ev_timer_start(loop, &session->drained);
 }
 
 /* ---- begin and end ---- */
@@ -305,10 +343,25 @@ static void watch(struct session *session)
 	ev_io_init(&session->ended, on_ended, session->pidfd, EV_READ);
 	ev_io_init(&session->orphan, on_orphan, session->peer.pidfd, EV_READ);
 	ev_timer_init(&session->grace, on_grace, SESSION_GRACE_S, 0.);
-	session->ended.data = session->orphan.data = session->grace.data = session;
+	ev_timer_init(&session->drained, on_drain_poll, DRAIN_POLL_S, DRAIN_POLL_S);
+	session->ended.data = session->orphan.data = session;
+	session->grace.data = session->drained.data = session;
 	ev_io_start(loop, &session->ended);
 	if (session->peer.pidfd >= 0)
 		ev_io_start(loop, &session->orphan);
+}
+
+/* Without its channels it ends at once; its client sees the connection close. */
+static int abandon(struct session *session, struct supervisor *supervisor, pid_t pid,
+		   struct spare *spare)
+{
+	log_error("pidfd of session %d: %s", pid, strerror(errno));
+	supervisor_adopt(supervisor, pid);
+	fd_close(&spare->down[0]);
+	fd_close(&spare->up[0]);
+	fd_close(&session->leaf.dir);
+	free(session);
+	return 0;
 }
 
 int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *peer,
@@ -316,32 +369,27 @@ int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *pe
 {
 	struct session *session = calloc(1, sizeof(*session));
 	pid_t pid;
-	int pidfd;
+	int r;
 
 	if (!session)
 		return -ENOMEM;
-	pid = spawn_session(&supervisor->spawner, sock, peer->pidfd, spare);
+	r = leaf_new(&session->leaf, &supervisor->leaves, peer->uid, peer->pid,
+		     supervisor->n_leaves++);
+	pid = r < 0 ? r
+		    : spawn_session(&supervisor->spawner, sock, peer->pidfd, &session->leaf, spare);
 	if (pid < 0) {
+		(void)leaf_remove(&session->leaf);
 		free(session);
 		return (int)pid;
 	}
-	fd_close(&spare->slack[0]);
-	pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0) {
-		/* Without its channels it ends at once; its client sees the connection close. */
-		log_error("pidfd of session %d: %s", pid, strerror(errno));
-		supervisor_adopt(supervisor, pid);
-		fd_close(&spare->down[0]);
-		fd_close(&spare->up[0]);
-		free(session);
-		return 0;
-	}
+	session->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (session->pidfd < 0)
+		return abandon(session, supervisor, pid, spare);
 	session->supervisor = supervisor;
 	session->role = role;
 	session->peer = *peer;
 	session->charge = *charge;
 	session->pid = pid;
-	session->pidfd = pidfd;
 	session->started = ev_now(supervisor->loop);
 	*peer = (struct peer){ .pidfd = -1 };
 	*charge = (struct charge){ 0 };
@@ -368,7 +416,11 @@ void session_free(struct session *session)
 	ev_io_stop(loop, &session->ended);
 	ev_io_stop(loop, &session->orphan);
 	ev_timer_stop(loop, &session->grace);
+	ev_timer_stop(loop, &session->drained);
 	channel_fini(&session->channel);
+	/* A session that goes on without us keeps its leaf: the next supervisor sweeps it. */
+	(void)leaf_remove(&session->leaf);
+	fd_close(&session->leaf.dir);
 	fd_close(&session->pidfd);
 	charge_fini(&session->charge);
 	peer_fini(&session->peer);

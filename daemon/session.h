@@ -9,9 +9,10 @@
  *			       without having destroyed what it made, and the client still lives
  *	draining -> gone       freed
  *
- * The grant is given back when the kernel can have no pin left under it: when the session ended by
- * itself (exit status 0: it destroyed its regions), or when session and client are both gone and
- * with them the last holders of the uverbs fd that we know of.
+ * The grant is given back when the kernel has no region left under it: when the session is dead and
+ * its leaf shows no RDMA object any more, whoever still holds the client's uverbs fd. Without
+ *leaves (no cgroup v2) that cannot be seen; then it is when the session ended by itself (exit
+ *status 0: it destroyed its regions), or when session and client are both gone.
  */
 #include <ev.h>
 #include <sys/queue.h>
@@ -34,6 +35,7 @@ struct session {
 	struct peer peer;
 	struct charge charge; /* of a client's session; its bytes are the grant */
 	pid_t pid;            /* 0 once reaped */
+	bool clean;           /* it ended by itself */
 	int pidfd;
 	double started; /* seconds of the loop's clock */
 	char program[LABEL_MAX + 1];
@@ -41,6 +43,8 @@ struct session {
 	struct ev_io ended;  /* pidfd */
 	struct ev_io orphan; /* peer.pidfd */
 	struct ev_timer grace;
+	struct leaf leaf;
+	struct ev_timer drained; /* asks the leaf */
 };
 
 const char *session_state_name(enum session_state state);

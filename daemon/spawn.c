@@ -73,7 +73,7 @@ int spare_fill(struct spare *spare)
 		r = fill_up(spare->up);
 	if (r == 0 && spare->go[0] < 0 && pipe2(spare->go, O_CLOEXEC) < 0)
 		r = -errno;
-	for (size_t i = 0; r == 0 && i < 2; i++) {
+	for (size_t i = 0; r == 0 && i < SPARE_SLACK; i++) {
 		if (spare->slack[i] < 0)
 			spare->slack[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 		if (spare->slack[i] < 0)
@@ -82,14 +82,21 @@ int spare_fill(struct spare *spare)
 	return r;
 }
 
+void spare_release(struct spare *spare)
+{
+	for (size_t i = 0; i < SPARE_SLACK; i++)
+		fd_close(&spare->slack[i]);
+}
+
 void spare_fini(struct spare *spare)
 {
-	int *fds[] = { spare->down, spare->up, spare->go, spare->slack };
+	int *fds[] = { spare->down, spare->up, spare->go };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		fd_close(&fds[i][0]);
 		fd_close(&fds[i][1]);
 	}
+	spare_release(spare);
 }
 
 /* ---- in the child, until exec or _exit: no allocation, no libev, no stdio ---- */
@@ -138,6 +145,17 @@ static int child_limits(const struct spawner *s)
 	return 0;
 }
 
+/* What the supervisor has left of its own limit: it may have no fd free when it forks. */
+static void child_room(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static int child_place(int fd, int at)
 {
 	if (fd < 0) {
@@ -148,7 +166,7 @@ static int child_place(int fd, int at)
 }
 
 static void child_session(const struct spawner *s, int client, int client_pidfd,
-			  const struct spare *spare)
+			  const struct leaf *leaf, const struct spare *spare)
 {
 	char *argv[] = { "kvregd-session", KVREG_VERSION, NULL }, *envp[] = { NULL };
 	int from[] = { client, spare->down[1], spare->up[1], client_pidfd, s->exe };
@@ -156,9 +174,12 @@ static void child_session(const struct spawner *s, int client, int client_pidfd,
 
 	child_signals();
 	child_wait(spare);
+	child_room();
+	if (leaf_enter(leaf) < 0)
+		_exit(EXIT_SPAWN);
 	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++)
-		if (from[i] >= 0)
-			from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, HIGH_FD);
+		if (from[i] >= 0 && (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
+			_exit(EXIT_SPAWN);
 	if (child_place(from[0], SESSION_FD_CLIENT) < 0 ||
 	    child_place(from[1], SESSION_FD_DOWN) < 0 || child_place(from[2], SESSION_FD_UP) < 0 ||
 	    child_place(from[3], SESSION_FD_PIDFD) < 0 || dup3(from[4], exe, O_CLOEXEC) < 0 ||
@@ -187,13 +208,14 @@ static void child_refusal(const struct spawner *s, int client, const struct spar
 
 /* ---- in the supervisor ---- */
 
-pid_t spawn_session(const struct spawner *s, int *client, int client_pidfd, struct spare *spare)
+pid_t spawn_session(const struct spawner *s, int *client, int client_pidfd, const struct leaf *leaf,
+		    struct spare *spare)
 {
 	pid_t pid = fork();
 	int r = pid < 0 ? -errno : pid;
 
 	if (pid == 0)
-		child_session(s, *client, client_pidfd, spare);
+		child_session(s, *client, client_pidfd, leaf, spare);
 	if (pid < 0)
 		return r;
 	fd_close(client);

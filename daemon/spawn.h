@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/leaf.h"
 #include "daemon/privilege.h"
 
 struct spawner {
@@ -23,22 +24,23 @@ struct spawner {
 		fixed_limit; /* RLIMIT_MEMLOCK of sessions, bytes, when it cannot be raised later */
 };
 
+#define SPARE_SLACK 4
+
 /** A pair of channels and a starting gate; all close-on-exec; the second ends are the child's. */
 struct spare {
-	int down[2];  /* SEQPACKET; ours only writes */
-	int up[2];    /* packet-mode pipe; ours, [0], reads without blocking */
-	int go[2];    /* the child waits until [1] is closed */
-	int slack[2]; /* keeps room for the two pidfds of one connection */
+	int down[2]; /* SEQPACKET; ours only writes */
+	int up[2];   /* packet-mode pipe; ours, [0], reads without blocking */
+	int go[2];   /* the child waits until [1] is closed */
+	/** Keeps room for a connection's two pidfds, its leaf, and a file of the leaf. */
+	int slack[SPARE_SLACK];
 };
 
-#define SPARE_INIT                                                                                 \
-	(struct spare)                                                                             \
-	{                                                                                          \
-		{ -1, -1 }, { -1, -1 }, { -1, -1 },                                                \
-		{                                                                                  \
-			-1, -1                                                                     \
-		}                                                                                  \
-	}
+/** spare_release() - gives the room up, for the fds that it was kept for. */
+void spare_release(struct spare *spare);
+
+/* clang-format off */
+#define SPARE_INIT { .down = { -1, -1 }, .up = { -1, -1 }, .go = { -1, -1 }, .slack = { -1, -1, -1, -1 } }
+/* clang-format on */
 
 /** spawner_init() - finds kvregd-session beside this program, else where it is installed. */
 int spawner_init(struct spawner *s, const struct privilege *privilege);
@@ -49,11 +51,12 @@ int spare_fill(struct spare *spare);
 void spare_fini(struct spare *spare);
 
 /**
- * spawn_session() - starts a session for *@client, which is closed here.
+ * spawn_session() - starts a session for *@client, which is closed here, in @leaf.
  * Uses @spare up: its first ends of down and up are the caller's now, the rest is closed.
  * Return: the pid (the caller reaps it), or -errno: the caller still has *@client and @spare.
  */
-pid_t spawn_session(const struct spawner *s, int *client, int client_pidfd, struct spare *spare);
+pid_t spawn_session(const struct spawner *s, int *client, int client_pidfd, const struct leaf *leaf,
+		    struct spare *spare);
 
 /**
  * spawn_refusal() - starts a child that sends @bytes on *@client, if any, and ends; *@client is

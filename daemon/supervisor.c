@@ -88,7 +88,7 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 	struct peer peer;
 	int r;
 
-	fd_close(&spare->slack[1]);
+	spare_release(spare);
 	r = peer_init(&peer, *sock);
 	if (r < 0) {
 		refuse(supervisor, sock, spare, KVREG_E_INTERNAL, strerror(-r));
@@ -185,6 +185,22 @@ static int bind_both(struct supervisor *supervisor, const struct options *option
 	return r;
 }
 
+/* Without leaves the books fall back to the client's lifetime: said once, in log and status. */
+static void find_leaves(struct supervisor *supervisor)
+{
+	static char words[512];
+	const char *path = supervisor->config.cgroup[0] ? supervisor->config.cgroup : NULL;
+
+	if (!supervisor->privilege.switch_user)
+		return;
+	if (path && strcmp(path, "none") == 0)
+		snprintf(words, sizeof(words), "no cgroup leaves for sessions: switched off");
+	else
+		(void)leaves_init(&supervisor->leaves, path, words, sizeof(words));
+	if (words[0])
+		privilege_lacks(&supervisor->privilege, words);
+}
+
 int supervisor_init(struct supervisor *supervisor, const struct options *options, char *ret_words,
 		    size_t size)
 {
@@ -194,6 +210,7 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 	*supervisor = (struct supervisor){
 		.device = options->device,
 		.spawner = { .exe = -1 },
+		.leaves = { .dir = -1 },
 		.clients = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 		.admins = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 	};
@@ -210,9 +227,10 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 		snprintf(ret_words, size, "kvregd-session: %s", strerror(-r));
 		return r;
 	}
-	/* Four fds a session. */
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
+	find_leaves(supervisor);
+	/* Five fds a session. */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max > CHILD_NOFILE) {
+		files.rlim_cur = files.rlim_max - CHILD_NOFILE;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	return bind_both(supervisor, options, ret_words, size);
@@ -269,5 +287,6 @@ void supervisor_fini(struct supervisor *supervisor)
 		ev_loop_destroy(supervisor->loop);
 	books_fini(&supervisor->books);
 	spawner_fini(&supervisor->spawner);
+	leaves_fini(&supervisor->leaves);
 	config_fini(&supervisor->config);
 }

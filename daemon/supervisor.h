@@ -37,6 +37,8 @@ struct supervisor {
 	const char *device; /* "verbs" or "mock" */
 	struct privilege privilege;
 	struct spawner spawner;
+	struct leaves leaves;
+	uint64_t n_leaves; /* ever made, for their names */
 	struct books books;
 	struct listener clients;
 	struct listener admins;

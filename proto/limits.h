@@ -38,12 +38,27 @@
 /* fds of a session: its own few, two per record in flight, one per domain and buffer. */
 #define SESSION_NOFILE (DOMAINS_PER_SESSION + BUFFERS_PER_SESSION + 32u)
 
+/* fds that the supervisor leaves to a child, which places its own before it closes the rest. */
+#define CHILD_NOFILE 8u
+
 /* Faulting pages in ahead of the pin pays from a few hundred pages on. */
 #define POPULATE_MIN (2ull << 20)
 
 /* Grants move in slabs, so that most registrations need no word with the supervisor. */
 #define GRANT_SLAB (64ull << 20)
 
+/*
+ * A session's own memory is about a megabyte; tables for all its objects, a few more. Pages of a
+ * client's memfd that were punched out after the check would be charged to it when they are pinned.
+ */
+#define SESSION_MEMORY_BASE (64ull << 20)
+/* Page tables of what is mapped to be pinned: 8 bytes for 4 KiB, and as much again to spare. */
+#define SESSION_MEMORY_SHARE 256u
+/* One process; threads to populate and pin with. */
+#define SESSION_PIDS_MAX 32u
+
+/* How often a dead session's leaf is asked whether its last region is gone. */
+#define DRAIN_POLL_S 0.25
 /* A client that is gone leaves its session this long to destroy what it made. */
 #define SESSION_GRACE_S 5.0
 /* An administrator's question waits this long for sessions that do not answer. */

@@ -11,22 +11,26 @@
 #include "fdset.h"
 
 /* /proc files are made when they are read: one read(2) of a large enough buffer is consistent. */
-static int read_whole(const char *path, char *text, size_t size)
+static int read_fd(int fd, char *text, size_t size)
 {
-	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t used = 0;
 	ssize_t n = 1;
 
-	if (fd < 0)
-		return -errno;
 	while (n > 0 && used + 1 < size) {
-		n = read(fd, text + used, size - 1 - used);
-		if (n < 0 && errno != EINTR)
+		n = pread(fd, text + used, size - 1 - used, (off_t)used);
+		if (n < 0)
 			return -errno;
-		used += n > 0 ? (size_t)n : 0;
+		used += (size_t)n;
 	}
 	text[used] = '\0';
 	return 0;
+}
+
+static int read_whole(const char *path, char *text, size_t size)
+{
+	_cleanup_fd_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_fd(fd, text, size);
 }
 
 static uint64_t field(const char *text, const char *key, int base)
@@ -44,13 +48,11 @@ static void proc_path(char *path, size_t size, pid_t pid, const char *file)
 		snprintf(path, size, "/proc/self/%s", file);
 }
 
-int proc_status(pid_t pid, struct proc_status *ret_status)
+int proc_status_fd(int fd, struct proc_status *ret_status)
 {
-	char path[64], text[4096];
-	int r;
+	char text[4096];
+	int r = read_fd(fd, text, sizeof(text));
 
-	proc_path(path, sizeof(path), pid, "status");
-	r = read_whole(path, text, sizeof(text));
 	if (r < 0)
 		return r;
 	*ret_status = (struct proc_status){
@@ -64,6 +66,16 @@ int proc_status(pid_t pid, struct proc_status *ret_status)
 		.uid = (uint32_t)field(text, "\nUid:", 10),
 	};
 	return 0;
+}
+
+int proc_status(pid_t pid, struct proc_status *ret_status)
+{
+	_cleanup_fd_ int fd = -1;
+	char path[64];
+
+	proc_path(path, sizeof(path), pid, "status");
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : proc_status_fd(fd, ret_status);
 }
 
 int proc_start_time(pid_t pid, uint64_t *ret_ticks)
@@ -97,10 +109,10 @@ int proc_read(const char *path, char *ret_text, size_t size)
 	return 0;
 }
 
-int proc_meminfo(const char *key, uint64_t *ret_bytes)
+int proc_meminfo_fd(int fd, const char *key, uint64_t *ret_bytes)
 {
 	char text[8192], line[64];
-	int r = read_whole("/proc/meminfo", text + 1, sizeof(text) - 1);
+	int r = read_fd(fd, text + 1, sizeof(text) - 1);
 
 	if (r < 0)
 		return r;
@@ -110,4 +122,11 @@ int proc_meminfo(const char *key, uint64_t *ret_bytes)
 		return -ENOENT;
 	*ret_bytes = field(text, line, 10) * 1024;
 	return 0;
+}
+
+int proc_meminfo(const char *key, uint64_t *ret_bytes)
+{
+	_cleanup_fd_ int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : proc_meminfo_fd(fd, key, ret_bytes);
 }

@@ -20,6 +20,9 @@ struct proc_status {
 /** proc_status() - reads /proc/@pid/status; @pid 0 is the caller. Return: 0 or -errno. */
 int proc_status(pid_t pid, struct proc_status *ret_status);
 
+/** proc_status_fd() - the same from an open status file, read from its start. 0 or -errno. */
+int proc_status_fd(int fd, struct proc_status *ret_status);
+
 /** proc_start_time() - field 22 of /proc/@pid/stat, clock ticks since boot. Return: 0 or -errno. */
 int proc_start_time(pid_t pid, uint64_t *ret_ticks);
 
@@ -28,5 +31,8 @@ int proc_read(const char *path, char *ret_text, size_t size);
 
 /** proc_meminfo() - the bytes behind @key ("MemTotal") in /proc/meminfo. Return: 0 or -errno. */
 int proc_meminfo(const char *key, uint64_t *ret_bytes);
+
+/** proc_meminfo_fd() - the same from the open file, read from its start. */
+int proc_meminfo_fd(int fd, const char *key, uint64_t *ret_bytes);
 
 #endif

@@ -141,47 +141,58 @@ static void *map_at(const struct buffer *buffer, uint64_t offset, uint64_t lengt
  * The pin would fault each page in by itself, one by one and under a lock; done before, a shortage
  * of memory also shows as itself and not as one more ENOMEM of REG_MR.
  */
-static int populate(struct buffer *buffer, struct failure *f)
+static int populate(uint64_t start, uint64_t length, struct failure *f)
 {
-	if (buffer->map_length < POPULATE_MIN)
-		return 0;
-	if (madvise(buffer->map, buffer->map_length, MADV_POPULATE_WRITE) == 0 || errno == EINVAL)
+	if (length < POPULATE_MIN || madvise((void *)start, length, MADV_POPULATE_WRITE) == 0 ||
+	    errno == EINVAL)
 		return 0;
 	f->errnum = errno;
 	return failure_set(f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,
 			   KVREG_STAGE_POPULATE, "MADV_POPULATE_WRITE of %" PRIu64 " bytes: %s",
-			   buffer->map_length, strerrordesc_np(f->errnum));
+			   length, strerrordesc_np(f->errnum));
 }
 
-int buffer_map(struct buffer *buffer, uint64_t offset, uint64_t length, uint64_t *ret_start,
-	       struct failure *f)
+static bool is_mapped(const struct buffer *buffer, uint64_t first, uint64_t size)
 {
-	uint64_t first = offset / buffer->page * buffer->page;
-	uint64_t size = (offset + length + buffer->page - 1) / buffer->page * buffer->page - first;
-	int r;
+	return buffer->map && first >= buffer->map_offset &&
+	       first + size <= buffer->map_offset + buffer->map_length;
+}
 
-	if (!buffer->map || first < buffer->map_offset ||
-	    first + size > buffer->map_offset + buffer->map_length) {
-		buffer_unmap(buffer);
-		void *map = map_at(buffer, first, size);
-		if (map == MAP_FAILED) {
-			f->errnum = errno;
-			return failure_set(
-				f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,
-				KVREG_STAGE_MAP, "mmap of %" PRIu64 " bytes: %s", size,
-				strerrordesc_np(errno));
-		}
-		buffer->map = map;
-		buffer->map_offset = first;
-		buffer->map_length = size;
-		r = populate(buffer, f);
-		if (r != 0) {
-			buffer_unmap(buffer);
-			return r;
-		}
+static int map(struct buffer *buffer, uint64_t first, uint64_t size, struct failure *f)
+{
+	void *mapped;
+
+	buffer_unmap(buffer);
+	mapped = map_at(buffer, first, size);
+	if (mapped == MAP_FAILED) {
+		f->errnum = errno;
+		return failure_set(f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,
+				   KVREG_STAGE_MAP, "mmap of %" PRIu64 " bytes: %s", size,
+				   strerrordesc_np(errno));
 	}
-	*ret_start = (uint64_t)(uintptr_t)buffer->map + (offset - buffer->map_offset);
+	buffer->map = mapped;
+	buffer->map_offset = first;
+	buffer->map_length = size;
 	return 0;
+}
+
+int buffer_map(struct buffer *buffer, uint64_t offset, uint64_t length, bool whole,
+	       uint64_t *ret_start, struct failure *f)
+{
+	uint64_t page = buffer->page, first = offset / page * page, start;
+	uint64_t size = (offset + length + page - 1) / page * page - first;
+	int r = 0;
+
+	if (!is_mapped(buffer, first, size))
+		r = whole ? map(buffer, 0, (buffer->length + page - 1) / page * page, f)
+			  : map(buffer, first, size, f);
+	if (r != 0)
+		return r;
+	start = (uint64_t)(uintptr_t)buffer->map + (first - buffer->map_offset);
+	r = populate(start, size, f);
+	if (r == 0)
+		*ret_start = start + (offset - first);
+	return r;
 }
 
 void buffer_unmap(struct buffer *buffer)

@@ -39,11 +39,12 @@ int buffer_import(struct client *c, int fd, const Kvreg__ImportBuffer *request,
 		  struct buffer **ret_buffer, struct failure *f);
 
 /**
- * buffer_map() - maps @length bytes at @offset, unless they are mapped already.
+ * buffer_map() - maps @length bytes at @offset, unless they are mapped already, and faults them in.
+ * @whole: map all of the buffer, since more of it will follow
  * Return: 0 and where byte @offset lies in this process; or the code set in @f.
  */
-int buffer_map(struct buffer *buffer, uint64_t offset, uint64_t length, uint64_t *ret_start,
-	       struct failure *f);
+int buffer_map(struct buffer *buffer, uint64_t offset, uint64_t length, bool whole,
+	       uint64_t *ret_start, struct failure *f);
 
 /** buffer_unmap() - ends the mapping, if there is one. Registered pages stay pinned. */
 void buffer_unmap(struct buffer *buffer);

@@ -29,6 +29,17 @@ int client_init(struct client *c, const Kvreg__Welcome *welcome, int sock, int p
 	return 0;
 }
 
+int client_charged(const struct client *c, uint64_t *ret_bytes)
+{
+	struct proc_status status;
+	int r = self_status(&c->self, &status);
+
+	if (r < 0)
+		return r;
+	*ret_bytes = c->device->charged(&status);
+	return 0;
+}
+
 void client_fini(struct client *c)
 {
 	struct region *region;

@@ -14,6 +14,7 @@
 #include "daemon/session/control.h"
 #include "daemon/session/device.h"
 #include "daemon/session/handles.h"
+#include "daemon/session/self.h"
 #include "proto/wire.h"
 
 struct grant {
@@ -29,6 +30,14 @@ struct grant {
 	uint64_t quota_limit;
 };
 
+/* The supervisor's answer to which device a number is. */
+struct device_answer {
+	uint32_t seq;
+	bool answered;
+	bool is_uverbs;
+	char name[DEVICE_NAME_MAX];
+};
+
 struct client {
 	int sock;
 	int pidfd;  /* of the connecting process; -1 if the kernel gave none */
@@ -41,6 +50,8 @@ struct client {
 	const struct device_ops *device;
 	struct control control;
 	struct grant grant;
+	struct device_answer device_answer;
+	struct self self;
 	struct handles domains, buffers, regions;
 	struct arena arena; /* of the request being served */
 	uint8_t record[RECORD_MAX];
@@ -49,9 +60,12 @@ struct client {
 
 /**
  * client_init() - an empty client from the supervisor's Welcome; takes @sock and @pidfd over.
- * @c: zeroed, with its control channel set. Return: 0 or -errno.
+ * @c: zeroed, with its control channel and self set. Return: 0 or -errno.
  */
 int client_init(struct client *c, const Kvreg__Welcome *welcome, int sock, int pidfd);
+
+/** client_charged() - bytes that the kernel charges to this process now. Return: 0 or -errno. */
+int client_charged(const struct client *c, uint64_t *ret_bytes);
 
 /** client_fini() - destroys every region through its domain's fd, then the rest. */
 void client_fini(struct client *c);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "proto/failure.h"
+#include "proto/procfs.h"
 #include "proto/uverbs.h"
 
 /* A client's protection domain, as the device needs to know it. */
@@ -26,9 +27,11 @@ struct device_pd {
 struct device_ops {
 	const char *name;
 
+	bool needs_name; /* the supervisor is asked which device a number is, before attach() */
+
 	/**
-	 * attach() - checks pd->fd in an order that no hostile fd can stall or turn against an
-	 * unrelated driver, then the PD, and fills in the rest of @pd.
+	 * attach() - checks the driver behind pd->fd, a character device known by its number, then
+	 * the PD, and fills in the rest of @pd. pd->device is set if needs_name.
 	 * Return: 0, or the code set in @f.
 	 */
 	int (*attach)(struct device_pd *pd, struct failure *f);
@@ -40,8 +43,8 @@ struct device_ops {
 	/** dereg() - Return: 0; -ESTALE it is not there any more; or the kernel's -errno. */
 	int (*dereg)(const struct device_pd *pd, const struct uverbs_mr *mr);
 
-	/** charged() - bytes that the kernel charges to this process now. Return: 0 or -errno. */
-	int (*charged)(uint64_t *ret_bytes);
+	/** charged() - which of the kernel's counts is the one of registered bytes. */
+	uint64_t (*charged)(const struct proc_status *status);
 };
 
 /* What REG_MR needs from a driver beyond the core's ABI, and how it takes hca_va. */

@@ -6,17 +6,15 @@
 #include <string.h>
 
 #include "daemon/session/client.h"
-#include "daemon/session/device.h"
-#include "proto/procfs.h"
 
 /* Same errno for a missing limit, missing memory and a full device: only the first two show. */
 static enum kvreg_code no_memory(struct client *c, uint64_t need, struct failure *f)
 {
 	uint64_t available, charged;
 
-	if (c->device->charged(&charged) == 0 && charged + need > c->grant.memlock)
+	if (client_charged(c, &charged) == 0 && charged + need > c->grant.memlock)
 		return KVREG_E_LIMIT_MEMLOCK;
-	if (proc_meminfo("MemAvailable", &available) < 0)
+	if (self_available(&c->self, &available) < 0)
 		return KVREG_E_UNKNOWN;
 	f->snapshot.has_mem_available = true;
 	f->snapshot.mem_available = available;

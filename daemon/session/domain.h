@@ -17,7 +17,7 @@ struct domain {
 
 /**
  * domain_attach() - checks and keeps the client's @fd, which is taken over in any case.
- * Return: 0; or the code set in @f.
+ * Return: 0; the code set in @f; or -errno: the client has gone.
  */
 int domain_attach(struct client *c, int fd, uint32_t pd_handle, struct domain **ret_domain,
 		  struct failure *f);

@@ -20,6 +20,15 @@ static void take_grant(struct grant *g, const Kvreg__GrantReply *reply)
 	g->quota_limit = reply->quota_limit;
 }
 
+static void take_device(struct device_answer *answer, const Kvreg__DeviceReply *reply)
+{
+	if (reply->seq != answer->seq)
+		return;
+	answer->answered = true;
+	answer->is_uverbs = reply->is_uverbs;
+	text_clean(answer->name, sizeof(answer->name), reply->name);
+}
+
 /* An event is advice: a client that does not read misses it, and we do not wait for it. */
 static void tell_draining(struct client *c)
 {
@@ -43,6 +52,8 @@ static void serve_supervisor(struct client *c)
 		return;
 	if (down->body_case == KVREG__DOWN__BODY_GRANT)
 		take_grant(&c->grant, down->grant);
+	else if (down->body_case == KVREG__DOWN__BODY_DEVICE)
+		take_device(&c->device_answer, down->device);
 	else if (down->body_case == KVREG__DOWN__BODY_QUERY)
 		report_send(c, down->query);
 	else if (down->body_case == KVREG__DOWN__BODY_CLIENT_GONE)

@@ -8,7 +8,6 @@
 #include "daemon/session/client.h"
 #include "daemon/session/events.h"
 #include "proto/failure.h"
-#include "proto/procfs.h"
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -29,7 +28,7 @@ void grant_init(struct grant *g, bool fixed)
 }
 
 /* Asks for @total bytes in all and waits for the answer, which events.c notes in the grant. */
-static int ask(struct client *c, uint64_t total)
+static int ask_grant(struct client *c, uint64_t total)
 {
 	Kvreg__GrantRequest request = KVREG__GRANT_REQUEST__INIT;
 	Kvreg__Up up = KVREG__UP__INIT;
@@ -75,10 +74,10 @@ int grant_take(struct client *c, uint64_t bytes, struct failure *f)
 
 	if (bytes > UINT64_MAX - charged)
 		return refuse(c, bytes, f);
-	if (charged + bytes > g->granted && c->device->charged(&charged) < 0)
+	if (charged + bytes > g->granted && client_charged(c, &charged) < 0)
 		charged = g->charged;
 	if (charged + bytes > g->granted) {
-		r = ask(c, charged + bytes);
+		r = ask_grant(c, charged + bytes);
 		if (r < 0)
 			return r;
 		if (charged + bytes > g->granted)
@@ -118,10 +117,9 @@ void grant_evidence(struct client *c, struct failure *f)
 {
 	struct proc_status status;
 
-	(void)c;
 	f->snapshot.has_session_memlock = true;
 	f->snapshot.session_memlock = own_memlock();
-	if (proc_status(0, &status) < 0)
+	if (self_status(&c->self, &status) < 0)
 		return;
 	f->snapshot.has_session_vm_pin = f->snapshot.has_session_cap_eff = true;
 	f->snapshot.session_vm_pin = status.vm_pin;

@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	if (argc != 2 || strcmp(argv[1], KVREG_VERSION) != 0)
 		return EXIT_WRONG_VERSION;
 	signal(SIGPIPE, SIG_IGN);
-	if (confine() < 0)
+	if (self_open(&client.self) < 0 || confine() < 0)
 		return EXIT_NOT_CONFINED;
 	client.control.down = SESSION_FD_DOWN;
 	client.control.up = SESSION_FD_UP;

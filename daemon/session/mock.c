@@ -10,9 +10,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "daemon/session/device.h"
-#include "proto/procfs.h"
 
 #define MOCK_MRS 16384u
 
@@ -24,11 +25,6 @@ static struct mock_mr {
 
 static int mock_attach(struct device_pd *pd, struct failure *f)
 {
-	unsigned int major, minor;
-	int r = device_check_fd(pd->fd, &major, &minor, f);
-
-	if (r > 0)
-		return r;
 	memcpy(pd->device, "mock0", sizeof("mock0"));
 	memcpy(pd->driver, "mock", sizeof("mock"));
 	/* 0xffffffff stands for a PD that does not exist: a kernel would answer ENOENT. */
@@ -57,7 +53,8 @@ static int mock_reg(const struct device_pd *pd, const struct uverbs_reg *reg,
 	locked = mremap((void *)page, 0, length, MREMAP_MAYMOVE);
 	if (locked == MAP_FAILED)
 		return -errno;
-	if (mlock(locked, length) < 0) {
+	/* By its number: under a sanitizer mlock() does nothing. */
+	if (syscall(SYS_mlock, locked, length) < 0) {
 		int r = -errno;
 
 		munmap(locked, length);
@@ -89,15 +86,9 @@ static int mock_dereg(const struct device_pd *pd, const struct uverbs_mr *mr)
 	return 0;
 }
 
-static int mock_charged(uint64_t *ret_bytes)
+static uint64_t mock_charged(const struct proc_status *status)
 {
-	struct proc_status status;
-	int r = proc_status(0, &status);
-
-	if (r < 0)
-		return r;
-	*ret_bytes = status.vm_lck;
-	return 0;
+	return status->vm_lck;
 }
 
 const struct device_ops mock_device = {

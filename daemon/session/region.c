@@ -109,7 +109,8 @@ static int pin(struct client *c, struct region *region, const struct region_requ
 	};
 	int r;
 
-	r = buffer_map(request->buffer, request->offset, request->length, &reg.start, f);
+	r = buffer_map(request->buffer, request->offset, request->length, request->several,
+		       &reg.start, f);
 	if (r == 0)
 		r = check_address(region, reg.start, f);
 	if (r != 0)

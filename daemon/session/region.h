@@ -33,6 +33,7 @@ struct region_request {
 	struct buffer *buffer;
 	uint64_t offset, length, iova;
 	uint32_t access;
+	bool several; /* the buffer has more than this one in the same request */
 };
 
 /**

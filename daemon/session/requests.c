@@ -187,8 +187,8 @@ static int register_item(struct client *c, const Kvreg__RegisterItem *item, bool
 		.length = item->length,
 		.iova = item->iova,
 		.access = item->access,
+		.several = several,
 	};
-	uint64_t start;
 	int r;
 
 	f->length = item->length;
@@ -204,9 +204,6 @@ static int register_item(struct client *c, const Kvreg__RegisterItem *item, bool
 	r = check_access(c, item->access, f);
 	if (r == 0)
 		r = check_range(request.buffer, item, f);
-	/* Several items of one buffer share one mapping of all of it. */
-	if (r == 0 && several)
-		r = buffer_map(request.buffer, 0, request.buffer->length, &start, f);
 	if (r == 0)
 		r = region_register(c, &request, ret_region, f);
 	return r;
@@ -297,7 +294,7 @@ int handle_who_am_i(struct client *c, const Kvreg__Request *request, struct fdse
 	who->session_pid = (uint32_t)getpid();
 	who->session_uid = getuid();
 	who->granted = c->grant.granted;
-	if (c->device->charged(&who->charged) < 0)
+	if (client_charged(c, &who->charged) < 0)
 		who->charged = c->grant.charged;
 	who->domains = (uint32_t)c->domains.count;
 	who->buffers = (uint32_t)c->buffers.count;

@@ -5,26 +5,8 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "daemon/session/device.h"
-#include "proto/procfs.h"
-
-/* Whether MAJOR:MINOR is a uverbs device, by sysfs: no other driver may ever see our ioctl. */
-static bool is_uverbs(unsigned int major, unsigned int minor)
-{
-	char path[64], target[256];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/subsystem", major, minor);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return false;
-	target[n] = '\0';
-	const char *slash = strrchr(target, '/');
-	return slash && strcmp(slash + 1, "infiniband_verbs") == 0;
-}
 
 /*
  * REG_MR of no bytes: the PD is looked up first (ENOENT, or EBUSY while it is being destroyed), and
@@ -53,17 +35,8 @@ static int check_pd(const struct device_pd *pd, struct failure *f)
 
 static int verbs_attach(struct device_pd *pd, struct failure *f)
 {
-	unsigned int major, minor;
-	char path[64];
-	int r = device_check_fd(pd->fd, &major, &minor, f);
+	int r = uverbs_driver(pd->fd, &pd->driver_id);
 
-	if (r > 0)
-		return r;
-	if (!is_uverbs(major, minor))
-		return failure_set(f, KVREG_E_BAD_UVERBS, KVREG_STAGE_ATTACH,
-				   "character device %u:%u is not of class infiniband_verbs", major,
-				   minor);
-	r = uverbs_driver(pd->fd, &pd->driver_id);
 	if (r < 0) {
 		f->errnum = -r;
 		return failure_set(f, r == -EIO ? KVREG_E_DEVICE_GONE : KVREG_E_BAD_UVERBS,
@@ -74,11 +47,6 @@ static int verbs_attach(struct device_pd *pd, struct failure *f)
 	pd->driver_out = driver->driver_out;
 	pd->needs_same_address = driver->needs_same_address;
 	snprintf(pd->driver, sizeof(pd->driver), "%s", driver->name);
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/ibdev", major, minor);
-	if (proc_read(path, pd->device, sizeof(pd->device)) < 0)
-		snprintf(pd->device, sizeof(pd->device), "uverbs %u:%u", major, minor);
-	memcpy(f->device, pd->device, sizeof(f->device));
-	memcpy(f->driver, pd->driver, sizeof(f->driver));
 	return check_pd(pd, f);
 }
 
@@ -93,19 +61,14 @@ static int verbs_dereg(const struct device_pd *pd, const struct uverbs_mr *mr)
 	return uverbs_destroy_same_mr(pd->fd, pd->driver_id, mr);
 }
 
-static int verbs_charged(uint64_t *ret_bytes)
+static uint64_t verbs_charged(const struct proc_status *status)
 {
-	struct proc_status status;
-	int r = proc_status(0, &status);
-
-	if (r < 0)
-		return r;
-	*ret_bytes = status.vm_pin;
-	return 0;
+	return status->vm_pin;
 }
 
 const struct device_ops verbs_device = {
 	.name = "verbs",
+	.needs_name = true,
 	.attach = verbs_attach,
 	.reg = verbs_reg,
 	.dereg = verbs_dereg,

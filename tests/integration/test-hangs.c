@@ -54,7 +54,8 @@ static void a_stopped_session_is_named(void **state)
 	require(child_hear(&still) && child_hear(&lively));
 	line = client_line(&still);
 	assert_true(line.answered && !line.unanswered);
-	require(kill((pid_t)line.session_pid, SIGSTOP) == 0);
+	pid_t session = (pid_t)line.session_pid;
+	require(kill(session, SIGSTOP) == 0);
 	line = client_line(&still);
 	assert_true(!line.answered && line.unanswered);
 	line = client_line(&lively);
@@ -62,8 +63,7 @@ static void a_stopped_session_is_named(void **state)
 	raw = raw_greet(daemon_.socket);
 	assert_non_null(raw_who_am_i(raw)->who_am_i);
 	raw_close(raw);
-	line = client_line(&still);
-	require(kill((pid_t)line.session_pid, SIGCONT) == 0);
+	require(kill(session, SIGCONT) == 0);
 	child_say(&still);
 	child_say(&lively);
 	assert_int_equal(child_end(&still), 0);
@@ -172,7 +172,7 @@ static void a_client_that_comes_and_goes_is_no_error(void **state)
 
 /* ---- no descriptors ---- */
 
-#define WAITING 24u
+#define WAITING 14u
 
 /* How many the supervisor may still open. */
 static unsigned int room;

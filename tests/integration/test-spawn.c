@@ -11,14 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "admin.h"
 #include "check.h"
 #include "daemon.h"
 
 static struct daemon_under_test daemon_;
 static char programs[80];
 
-/* A directory for the programs, with kvregd in it. */
+/* A directory for the programs, still empty. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -87,24 +86,131 @@ static void install_copy(const char *name, const char *from)
 	free(bytes);
 }
 
-/* No session comes up; the daemon says why, lives, and forgets the client. */
-static void assert_no_session(const char *words)
+/* Administrators are served by sessions too: only the log tells that this daemon runs. */
+static void launch(void)
 {
-	struct admin_status status;
-	struct kvreg *k;
-
-	assert_int_equal(kvreg_open(NULL, &k), -ECONNRESET);
-	assert_int_equal(kvreg_error_code(kvreg_last_error()), KVREG_E_SESSION_LOST);
-	assert_int_equal(kvreg_error_stage(kvreg_last_error()), KVREG_STAGE_CONNECT);
-	assert_true(daemon_log_soon(&daemon_, words, 1));
-	daemon_idle(&daemon_);
-	assert_int_equal(daemon_log_lines(&daemon_, words), 1);
-	require(admin_status(daemon_.admin_socket, &status));
+	daemon_launch(&daemon_);
+	require(daemon_log_soon(&daemon_, "serves", 1));
 }
 
-/* These start no session for administrators either: only that the daemon runs can be seen. */
-static void start_without_admin(void)
+/* No session comes up: each client hears of it, the daemon says why, and lives. */
+static void assert_no_session(const char *words)
 {
-	daemon_.pid = daemon_launch(&daemon_);
-	require(daemon_log_soon(&daemon_, "serves", 1));
+	struct kvreg *k;
+
+	for (size_t i = 1; i <= 2; i++) {
+		assert_int_equal(kvreg_open(NULL, &k), -ECONNRESET);
+		assert_int_equal(kvreg_error_code(kvreg_last_error()), KVREG_E_SESSION_LOST);
+		assert_int_equal(kvreg_error_stage(kvreg_last_error()), KVREG_STAGE_CONNECT);
+		assert_true(daemon_log_soon(&daemon_, words, i));
+	}
+	assert_int_equal(daemon_log_lines(&daemon_, words), 2);
+	daemon_stop(&daemon_);
+}
+
+static void a_session_of_another_version_is_named(void **state)
+{
+	char session[4096];
+
+	(void)state;
+	build_path(session, sizeof(session), "kvregd-session");
+	install_kvregd("9.9.9");
+	install_copy("kvregd-session", session);
+	launch();
+	assert_no_session("session ended with status 100: kvregd-session is of another version");
+}
+
+static void a_session_that_fails_is_named(void **state)
+{
+	(void)state;
+	install_kvregd(NULL);
+	install_copy("kvregd-session", "/bin/false");
+	launch();
+	assert_no_session("session ended with status 1: it failed");
+}
+
+static void a_session_that_cannot_be_run_is_named(void **state)
+{
+	static const char script[] = "#!/no/such/interpreter\n";
+
+	(void)state;
+	install_kvregd(NULL);
+	install("kvregd-session", script, strlen(script));
+	launch();
+	assert_no_session("session ended with status 127: it could not be started");
+}
+
+static void without_a_session_there_is_no_start(void **state)
+{
+	(void)state;
+	if (access("/usr/libexec/kvreg/kvregd-session", F_OK) == 0)
+		skip_test("kvregd-session is installed");
+	install_kvregd(NULL);
+	assert_int_equal(daemon_refuses(&daemon_), 1);
+	assert_int_equal(daemon_log_lines(&daemon_, "error: kvregd-session: No such file"), 1);
+	assert_int_equal(access(daemon_.socket, F_OK), -1);
+}
+
+static void a_copy_of_both_works(void **state)
+{
+	char session[4096];
+	struct kvreg *k;
+
+	(void)state;
+	build_path(session, sizeof(session), "kvregd-session");
+	install_kvregd(NULL);
+	install_copy("kvregd-session", session);
+	daemon_again(&daemon_);
+	assert_int_equal(kvreg_open(NULL, &k), 0);
+	kvreg_close(k);
+}
+
+/* ---- what else keeps it from starting ---- */
+
+static void a_bad_configuration_is_no_start(void **state)
+{
+	FILE *file = fopen(daemon_.config, "ae");
+
+	(void)state;
+	require(file && fputs("[quota]\ntotl = 5G\n", file) >= 0 && fclose(file) == 0);
+	daemon_.options.programs = NULL;
+	assert_int_equal(daemon_refuses(&daemon_), 1);
+	assert_int_equal(daemon_log_lines(&daemon_, "/kvregd.conf:4: [quota] totl: unknown key"),
+			 1);
+}
+
+static void sessions_do_not_run_as_root(void **state)
+{
+	FILE *file;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip_test("only root starts sessions as another user");
+	daemon_.options.programs = NULL;
+	file = fopen(daemon_.config, "we");
+	require(file && fputs("[daemon]\nsession_user = 0:0\n", file) >= 0 && fclose(file) == 0);
+	assert_int_equal(daemon_refuses(&daemon_), 1);
+	assert_int_equal(daemon_log_lines(&daemon_, "sessions must not run as root"), 1);
+	file = fopen(daemon_.config, "we");
+	require(file && fputs("[daemon]\nsession_user = no-such-user\n", file) >= 0 &&
+		fclose(file) == 0);
+	assert_int_equal(daemon_refuses(&daemon_), 1);
+	assert_int_equal(daemon_log_lines(&daemon_, "there is no user no-such-user"), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_session_of_another_version_is_named),
+		TEST(a_session_that_fails_is_named),
+		TEST(a_session_that_cannot_be_run_is_named),
+		TEST(without_a_session_there_is_no_start),
+		TEST(a_copy_of_both_works),
+		TEST(a_bad_configuration_is_no_start),
+		TEST(sessions_do_not_run_as_root),
+	};
+
+	return RUN_GROUP("spawn", tests);
 }

@@ -87,16 +87,13 @@ static void run_program(const struct daemon_under_test *d)
 	_exit(126);
 }
 
-static pid_t launch(const struct daemon_under_test *d)
+void daemon_launch(struct daemon_under_test *d)
 {
-	pid_t pid;
-
 	fflush(NULL);
-	pid = fork();
-	require(pid >= 0);
-	if (pid == 0)
+	d->pid = fork();
+	require(d->pid >= 0);
+	if (d->pid == 0)
 		run_program(d);
-	return pid;
 }
 
 static void show_log(const struct daemon_under_test *d)
@@ -124,7 +121,7 @@ static bool answers(void *arg)
 
 void daemon_again(struct daemon_under_test *d)
 {
-	d->pid = launch(d);
+	daemon_launch(d);
 	require(wait_until(answers, d));
 }
 
@@ -136,10 +133,11 @@ void daemon_start(struct daemon_under_test *d, const struct daemon_options *opti
 
 int daemon_refuses(struct daemon_under_test *d)
 {
+	struct daemon_under_test other = *d;
 	int status = 0;
-	pid_t pid = launch(d);
 
-	require(waitpid(pid, &status, 0) == pid);
+	daemon_launch(&other);
+	require(waitpid(other.pid, &status, 0) == other.pid);
 	require(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }

@@ -41,7 +41,10 @@ void daemon_prepare(struct daemon_under_test *d, const struct daemon_options *op
 /** daemon_again() - starts it (again) on the same sockets, and waits until it answers. */
 void daemon_again(struct daemon_under_test *d);
 
-/** daemon_refuses() - runs a kvregd that is to give up. Return: its exit status. */
+/** daemon_launch() - starts it and does not wait. */
+void daemon_launch(struct daemon_under_test *d);
+
+/** daemon_refuses() - runs one more kvregd that is to give up. Return: its exit status. */
 int daemon_refuses(struct daemon_under_test *d);
 
 /** daemon_stop() - SIGTERM; it must end with status 0. */

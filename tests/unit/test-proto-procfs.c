@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,7 +36,8 @@ static void locked_memory_shows(void **state)
 	(void)state;
 	assert_ptr_not_equal(p, MAP_FAILED);
 	assert_int_equal(proc_status(0, &before), 0);
-	assert_int_equal(mlock(p, size), 0);
+	/* By its number: under a sanitizer mlock() does nothing. */
+	assert_int_equal(syscall(SYS_mlock, p, size), 0);
 	assert_int_equal(proc_status(0, &after), 0);
 	assert_int_equal(after.vm_lck - before.vm_lck, size);
 	assert_int_equal(after.vm_pin, before.vm_pin);

@@ -218,6 +218,23 @@ static int do_destroy(struct worker *w, char **args)
 	return r < 0 ? failed_verbs(w, r) : done(0);
 }
 
+/* A child that holds all that we hold, and does nothing. */
+static int do_fork(struct worker *w, char **args)
+{
+	pid_t pid = fork();
+
+	(void)w;
+	(void)args;
+	if (pid == 0) {
+		close(0);
+		close(1);
+		for (;;)
+			pause();
+	}
+	printf("ok pid=%d\n", pid);
+	return 0;
+}
+
 static int do_whoami(struct worker *w, char **args)
 {
 	struct kvreg_identity id;
@@ -298,6 +315,7 @@ static const struct {
 	{ "foreign", do_foreign }, { "destroy", do_destroy },       { "whoami", do_whoami },
 	{ "pin", do_pin },         { "deregister", do_deregister }, { "release", do_release },
 	{ "detach", do_detach },   { "close", do_close },           { "leave", do_leave },
+	{ "fork", do_fork },
 };
 
 static int run(struct worker *w, char *line)

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an administrator is told: by the protocol, and by kvregctl where it is built. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "admin.h"
+#include "check.h"
+#include "child.h"
+#include "daemon.h"
+
+#define SIZE      65536u
+#define REGIONS   30u /* more than one record of a session's answer holds */
+#define OTHER_UID 64990u
+
+struct world {
+	struct daemon_under_test daemon;
+	struct raw *raw; /* a client with REGIONS regions of a page */
+	struct raw *admin;
+	int device, memory;
+	uint64_t iova;
+};
+
+static int set_up(void **state)
+{
+	static struct world w;
+	Kvreg__RegisterItem items[REGIONS];
+	uint32_t domain, buffer;
+
+	daemon_start(&w.daemon, NULL);
+	w.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	w.memory = memory_fd(SIZE, F_SEAL_SHRINK);
+	w.raw = raw_greet(w.daemon.socket);
+	w.admin = raw_open(w.daemon.admin_socket);
+	w.iova = 1ull << 40;
+	domain = raw_attach(w.raw, w.device, 1)->attach_domain->domain;
+	buffer = raw_import(w.raw, w.memory, SIZE, 1u << 30)->import_buffer->buffer;
+	for (uint32_t i = 0; i < REGIONS; i++) {
+		items[i] = raw_item(domain, buffer, 4096);
+		items[i].iova = w.iova + i * 4096;
+	}
+	require(raw_register(w.raw, items, REGIONS)->register_);
+	*state = &w;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct world *w = *state;
+
+	raw_close(w->admin);
+	raw_close(w->raw);
+	close(w->device);
+	close(w->memory);
+	daemon_end(&w->daemon);
+	return 0;
+}
+
+/* ---- the protocol ---- */
+
+static Kvreg__AdminRequest ask_status(void)
+{
+	static Kvreg__StatusRequest body;
+	Kvreg__AdminRequest request = KVREG__ADMIN_REQUEST__INIT;
+
+	kvreg__status_request__init(&body);
+	request.body_case = KVREG__ADMIN_REQUEST__BODY_STATUS;
+	request.status = &body;
+	return request;
+}
+
+static void status_is_the_books(void **state)
+{
+	Kvreg__AdminRequest request = ask_status();
+	struct world *w = *state;
+
+	admin_send(w->admin, &request);
+	const Kvreg__AdminReply *reply = admin_reply(w->admin);
+	assert_true(reply && reply->status && !reply->more && !reply->error);
+	const Kvreg__StatusReply *s = reply->status;
+	assert_string_equal(s->version, KVREG_VERSION);
+	assert_int_equal(s->pid, w->daemon.pid);
+	assert_string_equal(s->device, "mock");
+	assert_string_equal(s->state, "serving");
+	assert_string_equal(s->config, w->daemon.config);
+	assert_true(s->privileged == (s->n_missing == 0));
+	assert_int_equal(s->sessions, 1);
+	assert_int_equal(s->sessions_limit, DEFAULT_SESSIONS);
+	assert_int_equal(s->accepted, 1);
+	assert_int_equal(s->refused, 0);
+	assert_int_equal(s->n_users, 1);
+	assert_int_equal(s->users[0]->uid, getuid());
+	assert_int_equal(s->users[0]->sessions, 1);
+	assert_int_equal(s->users[0]->sessions_limit, DEFAULT_SESSIONS_PER_UID);
+	assert_int_equal(s->users[0]->granted, s->granted);
+	assert_true(s->granted >= REGIONS * 4096);
+	assert_true(s->users[0]->granted_limit <= s->granted_limit);
+}
+
+static void clients_are_listed_with_what_they_hold(void **state)
+{
+	Kvreg__AdminRequest request = KVREG__ADMIN_REQUEST__INIT;
+	Kvreg__ClientsRequest body = KVREG__CLIENTS_REQUEST__INIT;
+	struct world *w = *state;
+
+	request.body_case = KVREG__ADMIN_REQUEST__BODY_CLIENTS;
+	request.clients = &body;
+	admin_send(w->admin, &request);
+	const Kvreg__AdminReply *reply = admin_reply(w->admin);
+	assert_true(reply && reply->more && reply->n_clients == 1);
+	const Kvreg__ClientInfo *c = reply->clients[0];
+	assert_int_equal(c->pid, getpid());
+	assert_int_equal(c->uid, getuid());
+	assert_int_equal(c->gid, getgid());
+	assert_string_equal(c->comm, "test-admin");
+	assert_string_equal(c->program, "raw");
+	assert_string_equal(c->state, "serving");
+	assert_int_equal(c->session_uid, geteuid() == 0 ? SESSION_UID : geteuid());
+	assert_true(c->answered);
+	assert_int_equal(c->domains, 1);
+	assert_int_equal(c->buffers, 1);
+	assert_int_equal(c->regions, REGIONS);
+	assert_int_equal(c->registered, REGIONS * 4096);
+	assert_int_equal(c->session_vm_pin, REGIONS * 4096);
+	reply = admin_reply(w->admin);
+	assert_true(reply && !reply->more && reply->n_clients == 0 && reply->n_unanswered == 0);
+}
+
+static size_t count_regions(struct world *w, uint32_t pid)
+{
+	Kvreg__AdminRequest request = KVREG__ADMIN_REQUEST__INIT;
+	Kvreg__RegionsRequest body = KVREG__REGIONS_REQUEST__INIT;
+	const Kvreg__AdminReply *reply;
+	size_t n = 0;
+
+	body.client_pid = pid;
+	request.body_case = KVREG__ADMIN_REQUEST__BODY_REGIONS;
+	request.regions = &body;
+	admin_send(w->admin, &request);
+	do {
+		reply = admin_reply(w->admin);
+		require(reply && !reply->error && reply->seq == w->admin->seq);
+		for (size_t i = 0; i < reply->n_regions; i++) {
+			const Kvreg__RegionInfo *r = reply->regions[i];
+
+			require(r->client_pid == (uint32_t)getpid() && r->client_uid == getuid());
+			require(r->iova == w->iova + n * 4096 && r->length == 4096);
+			require(r->address == 1u << 30 && !strcmp(r->label, "raw buffer"));
+			require(!strcmp(r->device, "mock0") && !strcmp(r->state, "live"));
+			n++;
+		}
+	} while (reply->more);
+	return n;
+}
+
+static void regions_are_listed_over_several_records(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(count_regions(w, 0), REGIONS);
+	assert_int_equal(count_regions(w, (uint32_t)getpid()), REGIONS);
+	assert_int_equal(count_regions(w, (uint32_t)getppid()), 0);
+}
+
+static void other_requests_are_refused(void **state)
+{
+	static const uint8_t unknown[] = { 1 << 3, 9, 2 << 3, PROTOCOL_MAJOR, 15 << 3 | 2, 0 };
+	Kvreg__AdminRequest request = ask_status();
+	const Kvreg__AdminReply *reply;
+	struct world *w = *state;
+
+	request.major = PROTOCOL_MAJOR + 1;
+	admin_send(w->admin, &request);
+	reply = admin_reply(w->admin);
+	assert_true(reply && reply->error && !reply->more);
+	assert_int_equal(reply->error->code, KVREG_E_VERSION);
+	raw_send(w->admin, unknown, sizeof(unknown), NULL, 0);
+	reply = admin_reply(w->admin);
+	assert_true(reply && reply->error && reply->seq == 9);
+	assert_int_equal(reply->error->code, KVREG_E_UNSUPPORTED);
+	raw_send(w->admin, "\xff", 1, NULL, 0);
+	assert_null(admin_reply(w->admin));
+}
+
+/* ---- kvregctl ---- */
+
+struct run {
+	const char *argv[8];
+	char out[16384], err[4096];
+};
+
+static void read_back(int file, char *text, size_t size)
+{
+	ssize_t n = pread(file, text, size - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	close(file);
+}
+
+/* Runs kvregctl as @uid. Return: its exit status. */
+static int ctl(struct run *run, const char *path, uid_t uid)
+{
+	int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC);
+	int status = 0;
+	pid_t pid;
+
+	run->argv[0] = "kvregctl";
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		dup2(out, STDOUT_FILENO);
+		dup2(err, STDERR_FILENO);
+		if (uid && (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
+			_exit(CHILD_FAILED);
+		execv(path, (char *const *)run->argv);
+		_exit(CHILD_FAILED);
+	}
+	require(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	read_back(out, run->out, sizeof(run->out));
+	read_back(err, run->err, sizeof(run->err));
+	return WEXITSTATUS(status);
+}
+
+static const char *ctl_path(void)
+{
+	static char path[4096];
+
+	build_path(path, sizeof(path), "kvregctl");
+	if (access(path, X_OK) != 0)
+		skip_test("kvregctl is not built");
+	return path;
+}
+
+static int ctl_ask(struct run *run, const struct world *w, const char *command, const char *option)
+{
+	*run = (struct run){ .argv = { NULL, "--admin-socket", w->daemon.admin_socket, command,
+				       option } };
+	return ctl(run, ctl_path(), 0);
+}
+
+static void tables_are_for_people(void **state)
+{
+	struct world *w = *state;
+	struct run run;
+
+	assert_int_equal(ctl_ask(&run, w, "status", NULL), 0);
+	assert_non_null(strstr(run.out, "kvregd " KVREG_VERSION));
+	assert_non_null(strstr(run.out, "mock"));
+	assert_int_equal(ctl_ask(&run, w, "clients", NULL), 0);
+	assert_non_null(strstr(run.out, "test-admin"));
+	assert_int_equal(ctl_ask(&run, w, "regions", NULL), 0);
+	assert_non_null(strstr(run.out, "raw buffer"));
+	assert_string_equal(run.err, "");
+}
+
+/* Whether all brackets close, outside of strings; jq(1) is not everywhere. */
+static bool is_json(const char *text)
+{
+	char open[64];
+	size_t depth = 0, documents = 0;
+
+	for (const char *p = text; *p; p++) {
+		if (*p == '"')
+			for (p++; *p && *p != '"'; p++)
+				p += *p == '\\' && p[1];
+		if (!*p)
+			return false;
+		if ((*p == '{' || *p == '[') && depth < sizeof(open))
+			open[depth++] = *p == '{' ? '}' : ']';
+		else if (*p == '}' || *p == ']') {
+			if (depth == 0 || open[--depth] != *p)
+				return false;
+			documents += depth == 0;
+		}
+	}
+	return depth == 0 && documents == 1;
+}
+
+static void json_is_for_programs(void **state)
+{
+	static const char *const commands[] = { "status", "clients", "regions" };
+	static const char *const holds[] = { "\"granted\"", "\"session_pid\"", "\"raw buffer\"" };
+	struct world *w = *state;
+	struct run run;
+
+	for (size_t i = 0; i < COUNT(commands); i++) {
+		assert_int_equal(ctl_ask(&run, w, commands[i], "--json"), 0);
+		if (!is_json(run.out) || !strstr(run.out, holds[i]))
+			fail_msg("%s: %s", commands[i], run.out);
+		assert_string_equal(run.err, "");
+	}
+	assert_true(is_json("{\"a\": [\"}\\\"\"]}") && !is_json("[}") && !is_json("[]]"));
+}
+
+static void a_slip_is_usage(void **state)
+{
+	struct world *w = *state;
+	struct run run;
+
+	assert_int_equal(ctl_ask(&run, w, "frobnicate", NULL), 2);
+	assert_non_null(strstr(run.err, "frobnicate"));
+	assert_int_equal(ctl_ask(&run, w, "status", "--frobnicate"), 2);
+	assert_string_equal(run.out, "");
+}
+
+static void no_daemon_is_said(void **state)
+{
+	struct world *w = *state;
+	struct run run = { .argv = { NULL, "--admin-socket", w->daemon.config, "status" } };
+
+	/* A file that is no socket, and none at all. */
+	assert_int_equal(ctl(&run, ctl_path(), 0), 3);
+	assert_non_null(strstr(run.err, "no daemon listens on"));
+	run.argv[2] = "/no/such/socket";
+	assert_int_equal(ctl(&run, ctl_path(), 0), 3);
+	assert_non_null(strstr(run.err, "start kvregd"));
+	assert_string_equal(run.out, "");
+}
+
+/* Another user, or where there is only one, a directory that admits nobody. */
+static void other_users_are_not_admitted(void **state)
+{
+	struct world *w = *state;
+	struct run run = { .argv = { NULL, "--admin-socket", w->daemon.admin_socket, "status" } };
+	char dir[96];
+
+	snprintf(dir, sizeof(dir), "%s/admin", w->daemon.dir);
+	if (geteuid() != 0)
+		require(chmod(dir, 0) == 0);
+	int status = ctl(&run, ctl_path(), geteuid() == 0 ? OTHER_UID : 0);
+	require(chmod(dir, 0700) == 0);
+	assert_int_equal(status, 4);
+	assert_non_null(strstr(run.err, "this user may not ask"));
+	assert_string_equal(run.out, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(status_is_the_books),
+		TEST(clients_are_listed_with_what_they_hold),
+		TEST(regions_are_listed_over_several_records),
+		TEST(other_requests_are_refused),
+		TEST(tables_are_for_people),
+		TEST(json_is_for_programs),
+		TEST(a_slip_is_usage),
+		TEST(no_daemon_is_said),
+		TEST(other_users_are_not_admitted),
+	};
+
+	return RUN_GROUP("admin", tests);
+}
