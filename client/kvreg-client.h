@@ -226,10 +226,11 @@ uint64_t kvreg_iova(const struct kvreg_region *region);
  * by the program's own uverbs fd. Only a region that the kernel still shows with the same keys,
  * address and length is destroyed: handles are reused at once.
  *
- * Return: 0; -EBUSY (KVREG_E_DEVICE_BUSY) memory windows are bound to it; -EINVAL (FORKED). In
- * these two @region stays; in all others it is freed: -ENOENT (MR_GONE) the program had destroyed
- * it by itself; -EIO (DEVICE_GONE) the device took it along; -EBADF (BAD_UVERBS) the session is
- * gone and the program has closed the verbs context before.
+ * Return: 0, and @region is freed. It is freed too with -ENOENT (MR_GONE, BAD_HANDLE) the program
+ * had destroyed it by itself; -EIO (DEVICE_GONE) the device took it along; -EBADF (BAD_UVERBS) the
+ * session is gone and the program has closed the verbs context before. It stays, to be tried again,
+ * with -EBUSY (DEVICE_BUSY) memory windows are bound to it; -EINVAL (FORKED); and whatever else
+ * went wrong on the way (-EIO, -EPROTO).
  */
 int kvreg_deregister(struct kvreg_region *region);
 

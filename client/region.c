@@ -211,6 +211,14 @@ void region_close(struct kvreg_region *region)
 	region_free(region);
 }
 
+/* Whether nothing of the region is left in the kernel. Where that is not known, the program keeps
+ * its handle: it can try again, and sees that its protection domain is not empty. */
+static bool is_gone(int code)
+{
+	return code == KVREG_E_OK || code == KVREG_E_MR_GONE || code == KVREG_E_BAD_HANDLE ||
+	       code == KVREG_E_DEVICE_GONE || code == KVREG_E_BAD_UVERBS;
+}
+
 static int deregister(struct kvreg_region *region, struct failure *f)
 {
 	_cleanup_leave_ struct connection *c = NULL;
@@ -224,7 +232,7 @@ static int deregister(struct kvreg_region *region, struct failure *f)
 	if (code != KVREG_E_OK)
 		return code;
 	code = destroy(c, region, f);
-	if (code != KVREG_E_DEVICE_BUSY)
+	if (is_gone(code))
 		region_free(region);
 	return code;
 }

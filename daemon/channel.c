@@ -17,17 +17,17 @@ static bool take(struct channel *channel)
 {
 	static struct arena arena;
 	uint8_t record[UP_RECORD_MAX];
-	const Kvreg__Up *up = NULL;
+	const Kvreg__Up *up;
 	ssize_t n;
 
 	n = read(channel->up, record, sizeof(record));
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n > 0)
-		up = (const Kvreg__Up *)codec_unpack(&arena, &kvreg__up__descriptor, record,
-						     (size_t)n);
-	if (!up)
-		ev_io_stop(channel->loop, &channel->readable);
+	if (n <= 0) {
+		channel_deaf(channel);
+		return false;
+	}
+	up = (const Kvreg__Up *)codec_unpack(&arena, &kvreg__up__descriptor, record, (size_t)n);
 	channel->on_message(channel, up);
 	return up != NULL;
 }
@@ -44,7 +44,7 @@ static void drop_first(struct channel *channel)
 	struct channel_record *record = STAILQ_FIRST(&channel->queue);
 
 	STAILQ_REMOVE_HEAD(&channel->queue, link);
-	channel->queued -= record->length;
+	channel->queued -= sizeof(*record) + record->length;
 	free(record);
 }
 
@@ -65,13 +65,19 @@ static void on_writable(struct ev_loop *loop, struct ev_io *watcher, int events)
 		ev_io_stop(loop, &channel->writable);
 }
 
-void channel_init(struct channel *channel, struct ev_loop *loop, int down, int up,
+void channel_deaf(struct channel *channel)
+{
+	ev_io_stop(channel->loop, &channel->readable);
+}
+
+void channel_init(struct channel *channel, struct ev_loop *loop, int down, int up, size_t queue_max,
 		  void (*on_message)(struct channel *, const Kvreg__Up *))
 {
 	*channel = (struct channel){
 		.loop = loop,
 		.down = down,
 		.up = up,
+		.queue_max = queue_max,
 		.on_message = on_message,
 	};
 	STAILQ_INIT(&channel->queue);
@@ -105,7 +111,7 @@ static int enqueue(struct channel *channel, const uint8_t *bytes, size_t length)
 {
 	struct channel_record *record;
 
-	if (length > CONTROL_QUEUE_MAX - channel->queued)
+	if (sizeof(*record) + length > channel->queue_max - channel->queued)
 		return -ENOBUFS;
 	record = malloc(sizeof(*record) + length);
 	if (!record)
@@ -113,7 +119,7 @@ static int enqueue(struct channel *channel, const uint8_t *bytes, size_t length)
 	record->length = length;
 	memcpy(record->bytes, bytes, length);
 	STAILQ_INSERT_TAIL(&channel->queue, record, link);
-	channel->queued += length;
+	channel->queued += sizeof(*record) + length;
 	ev_io_start(channel->loop, &channel->writable);
 	return 0;
 }

@@ -5,8 +5,8 @@
  * The supervisor's end of a session's control channel. What comes up is hostile input: a record
  * that is no message, or that the session may not send, ends the session.
  *
- * Sending never blocks: what the session does not take at once is queued, up to
- * CONTROL_QUEUE_MAX; a session that lets that fill up is ended too.
+ * Sending never blocks: what the session does not take at once is queued, up to the limit given at
+ * the start; a session that lets that fill up is ended too.
  */
 #include <ev.h>
 #include <stdbool.h>
@@ -28,16 +28,20 @@ struct channel {
 	int up;
 	struct ev_io readable;
 	struct ev_io writable;
-	size_t queued; /* bytes */
+	size_t queued; /* bytes, with what a record takes beside its own */
+	size_t queue_max;
 	STAILQ_HEAD(channel_queue, channel_record) queue;
-	/** A message came up; NULL: the other end is closed or sent what is no message. It lives
-	 *  until the callback returns. The callback may end the channel. */
+	/** A message came up; NULL: a record that is no message. It lives until the callback
+	 *  returns. The end of the pipe is not told: the process's pidfd tells of its end. */
 	void (*on_message)(struct channel *channel, const Kvreg__Up *up);
 };
 
-/** channel_init() - takes @down and @up over, and watches up. */
-void channel_init(struct channel *channel, struct ev_loop *loop, int down, int up,
+/** channel_init() - takes @down and @up over, and watches up. @queue_max: bytes. */
+void channel_init(struct channel *channel, struct ev_loop *loop, int down, int up, size_t queue_max,
 		  void (*on_message)(struct channel *, const Kvreg__Up *));
+
+/** channel_deaf() - takes nothing more from the other end: it is being ended. */
+void channel_deaf(struct channel *channel);
 
 /** channel_fini() - closes both; what was queued is dropped. */
 void channel_fini(struct channel *channel);

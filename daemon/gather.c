@@ -90,6 +90,12 @@ int gather_start(struct supervisor *supervisor, struct session *admin, uint32_t 
 		if (session->role != KVREG__ROLE__ROLE_CLIENT ||
 		    (client_pid && (uint32_t)session->peer.pid != client_pid))
 			continue;
+		/* A dead session is shown from the books and cannot be asked. */
+		if (session->pid == 0) {
+			if (!regions)
+				admin_tell_client(admin, seq, session, NULL);
+			continue;
+		}
 		gather->asked[gather->n_asked++] = session;
 	}
 	ev_timer_init(&gather->deadline, on_deadline, QUERY_WAIT_S, 0.);

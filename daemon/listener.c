@@ -56,7 +56,10 @@ int listener_bind(struct listener *listener, const char *path, mode_t dir_mode, 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
+	/* Modes are what is written here, whatever umask we were started with. */
+	mode_t old = umask(0);
 	r = make_directory(path, dir_mode);
+	umask(old);
 	if (r < 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -68,7 +71,7 @@ int listener_bind(struct listener *listener, const char *path, mode_t dir_mode, 
 		unlink(path);
 	}
 	/* The mode is set by umask at bind: between bind and a chmod the socket would be open. */
-	mode_t old = umask(0777 & ~mode);
+	old = umask(0777 & ~mode);
 	r = bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 	umask(old);
 	if (r < 0)

@@ -17,21 +17,30 @@
 #define SO_PEERPIDFD 77
 #endif
 
-/* Before 6.5 the number may have been given to another process by now: that one has another uid,
- * or it is the same user's, whose own connection then ends with the wrong one of its processes. */
+/*
+ * Before 6.5 the number may have been given to another process by now: that one has another uid, or
+ * it is the same user's, whose own connection then ends with the wrong one of its processes.
+ */
 static int open_pidfd(int sock, const struct ucred *cred)
 {
 	struct proc_status status;
 	socklen_t length = sizeof(int);
-	int pidfd;
+	int pidfd, r;
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &length) == 0)
 		return pidfd;
+	if (errno != ENOPROTOOPT)
+		return -errno;
 	pidfd = (int)syscall(SYS_pidfd_open, cred->pid, 0);
 	if (pidfd < 0)
-		return -1;
-	if (proc_status(cred->pid, &status) < 0 || status.uid != cred->uid)
+		return -errno;
+	r = proc_status(cred->pid, &status);
+	if (r == 0 && status.uid != cred->uid)
+		r = -ESRCH;
+	if (r < 0) {
 		fd_close(&pidfd);
+		return r;
+	}
 	return pidfd;
 }
 
@@ -48,6 +57,8 @@ int peer_init(struct peer *peer, int sock)
 	peer->uid = cred.uid;
 	peer->gid = cred.gid;
 	peer->pidfd = open_pidfd(sock, &cred);
+	if (peer->pidfd < 0)
+		return peer->pidfd;
 	snprintf(path, sizeof(path), "/proc/%d/comm", peer->pid);
 	if (proc_read(path, text, sizeof(text)) == 0)
 		text_clean(peer->comm, sizeof(peer->comm), text);

@@ -12,14 +12,15 @@ struct peer {
 	pid_t pid;
 	uid_t uid;
 	gid_t gid;
-	int pidfd; /* -1: the process had gone before it could be had */
+	int pidfd;
 	char comm[32];
 	char cgroup[256];
 };
 
 /**
  * peer_init() - asks the kernel about the other end of @sock, which is neither read nor written.
- * Return: 0 or -errno.
+ * Return: 0; -ESRCH the process has gone already: whoever holds the socket now did not connect, and
+ * could not be watched; or another -errno.
  */
 int peer_init(struct peer *peer, int sock);
 

@@ -56,7 +56,7 @@ void session_send(struct session *session, const Kvreg__Down *down)
 {
 	int r;
 
-	if (session->pid == 0)
+	if (session->pid == 0 || !ev_is_active(&session->channel.readable))
 		return;
 	r = channel_send(&session->channel, down);
 	if (r == -ENOBUFS || r == -ENOMEM) {
@@ -71,6 +71,7 @@ void session_kill(struct session *session)
 
 	if (session->pid == 0)
 		return;
+	channel_deaf(&session->channel);
 	if (leaf_kill(&session->leaf) == 0)
 		return;
 	pid = spawn_killer(&session->supervisor->spawner, session->pidfd);
@@ -139,7 +140,7 @@ static void on_grant_return(struct session *session, const Kvreg__GrantReturn *b
 
 	if (keep >= session->charge.bytes || set_limit(session, keep) < 0)
 		return;
-	if (proc_status(session->pid, &status) < 0)
+	if (proc_status(session->pid, &status) < 0 || !status.has_mm)
 		return;
 	if (status.vm_pin > keep)
 		keep = status.vm_pin;
@@ -165,6 +166,20 @@ static void on_device(struct session *session, const Kvreg__DeviceQuery *query)
 	session_send(session, &down);
 }
 
+static void on_report(struct session *session, const Kvreg__Report *report)
+{
+	session->reported += (uint32_t)report->n_list;
+	if (report->n_list > REGIONS_PER_REPORT || session->reported > REGIONS_PER_SESSION) {
+		log_session(session, LOG_LEVEL_ERROR, "session %d reports without end: ended",
+			    session->pid);
+		session_kill(session);
+		return;
+	}
+	if (!report->more)
+		session->reported = 0;
+	gather_report(session->supervisor, session, report);
+}
+
 static void on_client_message(struct session *session, const Kvreg__Up *up)
 {
 	if (up->body_case == KVREG__UP__BODY_READY) {
@@ -179,7 +194,7 @@ static void on_client_message(struct session *session, const Kvreg__Up *up)
 	} else if (up->body_case == KVREG__UP__BODY_DEVICE) {
 		on_device(session, up->device);
 	} else if (up->body_case == KVREG__UP__BODY_REPORT) {
-		gather_report(session->supervisor, session, up->report);
+		on_report(session, up->report);
 	} else if (up->body_case == KVREG__UP__BODY_VIOLATION) {
 		char words[128];
 
@@ -197,9 +212,12 @@ static void on_message(struct channel *channel, const Kvreg__Up *up)
 	struct session *session =
 		(struct session *)((char *)channel - offsetof(struct session, channel));
 
-	/* The end of the pipe is the end of the process, which its pidfd tells. */
-	if (!up)
+	if (!up) {
+		log_session(session, LOG_LEVEL_ERROR, "session %d sent what is no message: ended",
+			    session->pid);
+		session_kill(session);
 		return;
+	}
 	if (session->role == KVREG__ROLE__ROLE_CLIENT) {
 		on_client_message(session, up);
 	} else if (up->body_case == KVREG__UP__BODY_ADMIN) {
@@ -299,7 +317,9 @@ static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
 	gather_forget(session->supervisor, session);
 	session->pid = 0;
 	clean = info.si_code == CLD_EXITED && info.si_status == 0;
-	if (!clean && info.si_code == CLD_EXITED)
+	if (info.si_code == CLD_EXITED && info.si_status == EXIT_REGIONS_LEFT)
+		log_debug("client %d left regions that could not be destroyed", session->peer.pid);
+	else if (!clean && info.si_code == CLD_EXITED)
 		log_session(session, LOG_LEVEL_ERROR, "session ended with status %d: %s",
 			    info.si_status, exit_words(info.si_status));
 	else if (!clean)
@@ -342,7 +362,7 @@ static void watch(struct session *session)
 
 	ev_io_init(&session->ended, on_ended, session->pidfd, EV_READ);
 	ev_io_init(&session->orphan, on_orphan, session->peer.pidfd, EV_READ);
-	ev_timer_init(&session->grace, on_grace, SESSION_GRACE_S, 0.);
+	ev_timer_init(&session->grace, on_grace, SESSION_GRACE_S, SESSION_GRACE_S);
 	ev_timer_init(&session->drained, on_drain_poll, DRAIN_POLL_S, DRAIN_POLL_S);
 	session->ended.data = session->orphan.data = session;
 	session->grace.data = session->drained.data = session;
@@ -393,7 +413,9 @@ int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *pe
 	session->started = ev_now(supervisor->loop);
 	*peer = (struct peer){ .pidfd = -1 };
 	*charge = (struct charge){ 0 };
-	channel_init(&session->channel, supervisor->loop, spare->down[0], spare->up[0], on_message);
+	channel_init(&session->channel, supervisor->loop, spare->down[0], spare->up[0],
+		     role == KVREG__ROLE__ROLE_ADMIN ? ADMIN_QUEUE_MAX : CLIENT_QUEUE_MAX,
+		     on_message);
 	spare->down[0] = spare->up[0] = -1;
 	LIST_INSERT_HEAD(&supervisor->sessions, session, link);
 	watch(session);

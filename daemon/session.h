@@ -36,6 +36,7 @@ struct session {
 	struct charge charge; /* of a client's session; its bytes are the grant */
 	pid_t pid;            /* 0 once reaped */
 	bool clean;           /* it ended by itself */
+	uint32_t reported;    /* regions since the last query */
 	int pidfd;
 	double started; /* seconds of the loop's clock */
 	char program[LABEL_MAX + 1];

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -111,6 +112,24 @@ static void child_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
+/* Nothing of the supervisor's surroundings: its terminal, its log, its directory. */
+static int child_detach(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), r = 0;
+
+	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0)
+		r = -1;
+#ifndef KVREG_NO_FILTER /* a sanitizer's report is for the tests to see */
+	if (dup2(null, 2) < 0)
+		r = -1;
+#endif
+	if (null > 2)
+		close(null);
+	umask(077);
+	(void)setsid();
+	return r < 0 || chdir("/") < 0 ? -errno : 0;
+}
+
 static void child_wait(const struct spare *spare)
 {
 	char byte;
@@ -134,9 +153,15 @@ static int child_drop(const struct privilege *p)
 
 static int child_limits(const struct spawner *s)
 {
-	const struct rlimit none = { 0, 0 }, files = { SESSION_NOFILE, SESSION_NOFILE };
+	const struct rlimit none = { 0, 0 };
+	struct rlimit files = { 0, 0 };
 	const struct rlimit fixed = { s->fixed_limit, s->fixed_limit };
 
+	/* A daemon with few fds has sessions with few: only what it has can be passed on. */
+	getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_max > SESSION_NOFILE)
+		files.rlim_max = SESSION_NOFILE;
+	files.rlim_cur = files.rlim_max;
 	if (setrlimit(RLIMIT_CORE, &none) < 0 || setrlimit(RLIMIT_NOFILE, &files) < 0)
 		return -errno;
 	/* Nothing may be pinned before the first grant. */
@@ -175,7 +200,7 @@ static void child_session(const struct spawner *s, int client, int client_pidfd,
 	child_signals();
 	child_wait(spare);
 	child_room();
-	if (leaf_enter(leaf) < 0)
+	if (leaf_enter(leaf) < 0 || child_detach() < 0)
 		_exit(EXIT_SPAWN);
 	for (size_t i = 0; i < sizeof(from) / sizeof(from[0]); i++)
 		if (from[i] >= 0 && (from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, HIGH_FD)) < 0)
@@ -196,7 +221,7 @@ static void child_refusal(const struct spawner *s, int client, const struct spar
 {
 	child_signals();
 	child_wait(spare);
-	if (dup2(client, SESSION_FD_CLIENT) < 0 ||
+	if (child_detach() < 0 || dup2(client, SESSION_FD_CLIENT) < 0 ||
 	    syscall(SYS_close_range, SESSION_FD_CLIENT + 1u, ~0u, 0) < 0 ||
 	    child_drop(s->privilege) < 0)
 		_exit(EXIT_SPAWN);
@@ -240,6 +265,31 @@ pid_t spawn_refusal(const struct spawner *s, int *client, struct spare *spare, c
 	fd_close(&spare->go[0]);
 	fd_close(&spare->go[1]);
 	return r;
+}
+
+pid_t spawn_heir(int *ret_go)
+{
+	int go[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		child_signals();
+		close(go[1]);
+		while (read(go[0], &byte, 1) < 0 && errno == EINTR)
+			;
+		_exit(0);
+	}
+	fd_close(&go[0]);
+	if (pid < 0) {
+		fd_close(&go[1]);
+		return -errno;
+	}
+	*ret_go = go[1];
+	return pid;
 }
 
 pid_t spawn_killer(const struct spawner *s, int pidfd)

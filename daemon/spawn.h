@@ -65,6 +65,13 @@ pid_t spawn_session(const struct spawner *s, int *client, int client_pidfd, cons
 pid_t spawn_refusal(const struct spawner *s, int *client, struct spare *spare, const void *bytes,
 		    size_t length);
 
+/**
+ * spawn_heir() - a child that holds all our fds until @go is closed, and ends: so that closing a
+ * listening socket, with connections in its backlog and fds in those, is not ours to wait for.
+ * Return: the pid, or -errno. @ret_go: to be closed after the sockets.
+ */
+pid_t spawn_heir(int *ret_go);
+
 /** spawn_killer() - SIGKILL to the session behind @pidfd, by a child of its uid if need be.
  * Return: the pid, 0 if no child was needed, or -errno. */
 pid_t spawn_killer(const struct spawner *s, int pidfd);

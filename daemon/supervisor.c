@@ -274,9 +274,14 @@ int supervisor_run(struct supervisor *supervisor)
 void supervisor_fini(struct supervisor *supervisor)
 {
 	struct child *child;
+	int go = -1;
 
+	/* Not waited for: it ends when the kernel lets it. */
+	if (supervisor->clients.loop)
+		(void)spawn_heir(&go);
 	listener_fini(&supervisor->clients);
 	listener_fini(&supervisor->admins);
+	fd_close(&go);
 	while (!LIST_EMPTY(&supervisor->sessions))
 		session_free(LIST_FIRST(&supervisor->sessions));
 	while ((child = LIST_FIRST(&supervisor->children))) {

@@ -67,11 +67,16 @@
 #define ACCEPT_PAUSE_S 0.2
 /* Connections taken in one turn of the loop before others have theirs. */
 #define ACCEPTS_PER_TURN 16
-/* Bytes of answers that may wait for one administrator's session to read them. */
-#define CONTROL_QUEUE_MAX (8u << 20)
+/* Bytes of answers that may wait for one administrator's session to read them: all regions of a
+ * host full of sessions, in listings that somebody reads slowly. */
+#define ADMIN_QUEUE_MAX (8u << 20)
+/* The same for a client's session, which has one question open at a time. */
+#define CLIENT_QUEUE_MAX (64u << 10)
+/* Regions in one report of a session: what fits a packet of the pipe at their longest. */
+#define REGIONS_PER_REPORT 12u
 /* Administrators' connections at once. */
 #define ADMIN_SESSIONS_MAX 16u
-/* Children that only deliver a refusal; more waiting clients get a closed connection. */
+/* Children that deliver a refusal; while so many are at it, others only close the connection. */
 #define REFUSALS_MAX 32u
 /* A refusing child that its client's fds hold up is ended after this. */
 #define REFUSAL_WAIT_S 5u

@@ -50,12 +50,13 @@ static void proc_path(char *path, size_t size, pid_t pid, const char *file)
 
 int proc_status_fd(int fd, struct proc_status *ret_status)
 {
-	char text[4096];
+	char text[16384];
 	int r = read_fd(fd, text, sizeof(text));
 
 	if (r < 0)
 		return r;
 	*ret_status = (struct proc_status){
+		.has_mm = strstr(text, "\nVmPin:") != NULL,
 		.vm_pin = field(text, "\nVmPin:", 10) * 1024,
 		.vm_lck = field(text, "\nVmLck:", 10) * 1024,
 		.cap_inh = field(text, "\nCapInh:", 16),

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* The widest call is REG_MR with driver data: command, in, out, driver in, driver out. */
-#define ATTRS_MAX 6
+/* The widest call is REG_DMABUF_MR. */
+#define ATTRS_MAX 9
 /* enum rdma_driver_id stands at 21 after fifteen years. */
 #define DRIVER_IDS 64u
 /* No object has this id: the probe fails after the driver id was compared and before anything is
@@ -119,6 +119,26 @@ int uverbs_reg_mr(int fd, const struct uverbs_reg *reg, struct uverbs_mr *ret_mr
 		.length = reg->length,
 	};
 	return 0;
+}
+
+int uverbs_check_pd(int fd, uint32_t driver_id, uint32_t pd_handle)
+{
+	union call c = call_init(driver_id, UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR);
+	uint64_t offset = 0, iova = 1, length = 1;
+	uint32_t access = 0, lkey, rkey;
+	int r;
+
+	call_handle(&c, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, pd_handle);
+	call_handle(&c, UVERBS_ATTR_REG_DMABUF_MR_HANDLE, 0);
+	call_in(&c, UVERBS_ATTR_REG_DMABUF_MR_OFFSET, &offset, sizeof(offset));
+	call_in(&c, UVERBS_ATTR_REG_DMABUF_MR_LENGTH, &length, sizeof(length));
+	call_in(&c, UVERBS_ATTR_REG_DMABUF_MR_IOVA, &iova, sizeof(iova));
+	call_handle(&c, UVERBS_ATTR_REG_DMABUF_MR_FD, 0);
+	call_in(&c, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, &access, sizeof(access));
+	call_out(&c, UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, &lkey, sizeof(lkey));
+	call_out(&c, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, &rkey, sizeof(rkey));
+	r = call_run(fd, &c);
+	return r == -ENOENT || r == -EBUSY || r == -EIO ? r : 0;
 }
 
 int uverbs_query_mr(int fd, uint32_t driver_id, uint32_t handle, struct uverbs_mr *ret_mr)

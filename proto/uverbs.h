@@ -49,6 +49,17 @@ int uverbs_driver(int fd, uint32_t *ret_driver_id);
 /** uverbs_reg_mr() - REG_MR. The pin is charged to the caller. Return: 0 or -errno (K 8). */
 int uverbs_reg_mr(int fd, const struct uverbs_reg *reg, struct uverbs_mr *ret_mr);
 
+/**
+ * uverbs_check_pd() - whether @pd_handle names a protection domain on @fd, without side effect.
+ *
+ * A REG_DMABUF_MR whose offset and iova disagree within the page: the kernel looks the PD up while
+ * it reads the attributes (ENOENT, or EBUSY while it is being destroyed), and refuses the call
+ * before the driver is asked (EINVAL, or EOPNOTSUPP where the driver has no dma-buf); Linux 5.12.
+ *
+ * Return: 0 it does, or this kernel cannot tell; -ENOENT; -EBUSY; or -EIO the device is gone.
+ */
+int uverbs_check_pd(int fd, uint32_t driver_id, uint32_t pd_handle);
+
 /** uverbs_query_mr() - QUERY_MR of @handle (Linux 5.4). Return: 0, -ENOENT, or -errno. */
 int uverbs_query_mr(int fd, uint32_t driver_id, uint32_t handle, struct uverbs_mr *ret_mr);
 

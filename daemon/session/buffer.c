@@ -43,15 +43,19 @@ static int check_seals(int fd, struct failure *f)
 	return 0;
 }
 
-/* st_blocks counts the pages that the file has, in units of 512 bytes (shmem and hugetlbfs). */
-static int check_size(struct buffer *buffer, struct failure *f)
+/*
+ * st_blocks counts the pages that the file has, in units of 512 bytes (shmem and hugetlbfs). Who
+ * touches a page first is charged for it: memory that its owner has not touched, or punched out
+ * again, would be charged to our cgroup by the pin. Between this look and the pin it still can be,
+ * which the leaf's memory.max bounds.
+ */
+static int check_resident(const struct buffer *buffer, enum kvreg_stage stage, struct failure *f)
 {
-	struct statfs fs;
 	struct stat st;
 
-	if (fstat(buffer->fd, &st) < 0 || fstatfs(buffer->fd, &fs) < 0) {
+	if (fstat(buffer->fd, &st) < 0) {
 		f->errnum = errno;
-		return failure_set(f, KVREG_E_BAD_MEMORY_FD, KVREG_STAGE_IMPORT, "fstat failed");
+		return failure_set(f, KVREG_E_BAD_MEMORY_FD, stage, "fstat failed");
 	}
 	uint64_t size = (uint64_t)st.st_size, resident = (uint64_t)st.st_blocks * 512;
 
@@ -59,17 +63,28 @@ static int check_size(struct buffer *buffer, struct failure *f)
 	f->snapshot.fd_size = size;
 	f->snapshot.fd_claim = buffer->length;
 	f->snapshot.fd_resident = resident;
-	buffer->page = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize
-						    : (uint64_t)sysconf(_SC_PAGESIZE);
 	if (buffer->length > size)
-		return failure_set(f, KVREG_E_SHORT_HANDLE, KVREG_STAGE_IMPORT,
+		return failure_set(f, KVREG_E_SHORT_HANDLE, stage,
 				   "the memfd has %" PRIu64 " bytes, the buffer claims %" PRIu64,
 				   size, buffer->length);
 	if (resident < buffer->length)
-		return failure_set(f, KVREG_E_SPARSE, KVREG_STAGE_IMPORT,
+		return failure_set(f, KVREG_E_SPARSE, stage,
 				   "%" PRIu64 " of %" PRIu64 " bytes have pages", resident,
 				   buffer->length);
 	return 0;
+}
+
+static int check_size(struct buffer *buffer, struct failure *f)
+{
+	struct statfs fs;
+
+	if (fstatfs(buffer->fd, &fs) < 0) {
+		f->errnum = errno;
+		return failure_set(f, KVREG_E_BAD_MEMORY_FD, KVREG_STAGE_IMPORT, "fstatfs failed");
+	}
+	buffer->page = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize
+						    : (uint64_t)sysconf(_SC_PAGESIZE);
+	return check_resident(buffer, KVREG_STAGE_IMPORT, f);
 }
 
 static int check(struct buffer *buffer, struct failure *f)
@@ -181,9 +196,9 @@ int buffer_map(struct buffer *buffer, uint64_t offset, uint64_t length, bool who
 {
 	uint64_t page = buffer->page, first = offset / page * page, start;
 	uint64_t size = (offset + length + page - 1) / page * page - first;
-	int r = 0;
+	int r = check_resident(buffer, KVREG_STAGE_MAP, f);
 
-	if (!is_mapped(buffer, first, size))
+	if (r == 0 && !is_mapped(buffer, first, size))
 		r = whole ? map(buffer, 0, (buffer->length + page - 1) / page * page, f)
 			  : map(buffer, first, size, f);
 	if (r != 0)

@@ -40,14 +40,23 @@ int client_charged(const struct client *c, uint64_t *ret_bytes)
 	return 0;
 }
 
-void client_fini(struct client *c)
+bool client_fini(struct client *c)
 {
+	uint64_t charged;
+	bool gone = true;
 	struct region *region;
 	struct buffer *buffer;
 	struct domain *domain;
 
 	for (size_t at = 0; (region = handles_each(&c->regions, &at));)
-		region_discard(c, region);
+		if (!region_discard(c, region)) {
+			region_abandon(c, region);
+			gone = false;
+		}
+	/* The kernel has the last word: an MR that was re-registered is not the one we made, yet
+	 * may keep our pin. */
+	if (client_charged(c, &charged) < 0 || charged > 0)
+		gone = false;
 	for (size_t at = 0; (buffer = handles_each(&c->buffers, &at));)
 		buffer_release(c, buffer);
 	for (size_t at = 0; (domain = handles_each(&c->domains, &at));)
@@ -57,4 +66,5 @@ void client_fini(struct client *c)
 	handles_fini(&c->domains);
 	fd_close(&c->sock);
 	fd_close(&c->pidfd);
+	return gone;
 }

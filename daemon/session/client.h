@@ -67,7 +67,10 @@ int client_init(struct client *c, const Kvreg__Welcome *welcome, int sock, int p
 /** client_charged() - bytes that the kernel charges to this process now. Return: 0 or -errno. */
 int client_charged(const struct client *c, uint64_t *ret_bytes);
 
-/** client_fini() - destroys every region through its domain's fd, then the rest. */
-void client_fini(struct client *c);
+/**
+ * client_fini() - destroys every region through its domain's fd, then the rest.
+ * Return: whether all regions are gone and the kernel charges this process nothing any more.
+ */
+bool client_fini(struct client *c);
 
 #endif

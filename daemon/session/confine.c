@@ -14,6 +14,20 @@
 
 #include "proto/procfs.h"
 
+#ifdef KVREG_NO_FILTER
+
+static int deny_files(void)
+{
+	return 0;
+}
+
+static int filter_calls(void)
+{
+	return 0;
+}
+
+#else
+
 /* ---- Landlock (no libc wrappers; newer rights than Debian 12's headers know) ---- */
 
 /* struct landlock_ruleset_attr of ABI 6; older kernels are told a smaller size. */
@@ -58,15 +72,6 @@ static int deny_files(void)
 }
 
 /* ---- seccomp ---- */
-
-#ifdef KVREG_NO_FILTER
-
-static int filter_calls(void)
-{
-	return 0;
-}
-
-#else
 
 static const int plain[] = {
 	/* its sockets and pipe; an fd that came with a record */

@@ -57,6 +57,5 @@ int main(int argc, char **argv)
 	if (client_init(&client, down->welcome, SESSION_FD_CLIENT, pidfd) < 0)
 		return EXIT_NO_MEMORY;
 	serve(&client);
-	client_fini(&client);
-	return 0;
+	return client_fini(&client) ? 0 : EXIT_REGIONS_LEFT;
 }

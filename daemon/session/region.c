@@ -15,6 +15,8 @@
 
 /* The kernel counts pages of the base size, also of huge pages (ib_umem_num_pages). */
 #define PAGE 4096ull
+/* More than a client's threads can make fail by chance. */
+#define DISCARD_TRIES 16
 
 static const char *const state_names[] = {
 	[REGION_REGISTERING] = "registering",
@@ -164,11 +166,25 @@ int region_deregister(struct client *c, struct region *region, struct failure *f
 	return 0;
 }
 
-void region_discard(struct client *c, struct region *region)
+bool region_discard(struct client *c, struct region *region)
+{
+	int r = -EBUSY;
+
+	set_state(region, REGION_RELEASING);
+	/* EBUSY also while QUERY_MR of another thread holds the handle: that passes. */
+	for (int tries = 0; r == -EBUSY && tries < DISCARD_TRIES; tries++)
+		r = c->device->dereg(&region->domain->pd, &region->mr);
+	if (r < 0 && r != -ESTALE) {
+		set_state(region, REGION_LIVE);
+		return false;
+	}
+	grant_give(c, region->charge);
+	region_free(c, region);
+	return true;
+}
+
+void region_abandon(struct client *c, struct region *region)
 {
 	set_state(region, REGION_RELEASING);
-	/* What fails here has gone with its device, or goes when the client's last fd is closed. */
-	(void)c->device->dereg(&region->domain->pd, &region->mr);
-	grant_give(c, region->charge);
 	region_free(c, region);
 }

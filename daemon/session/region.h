@@ -49,7 +49,17 @@ int region_register(struct client *c, const struct region_request *request,
  */
 int region_deregister(struct client *c, struct region *region, struct failure *f);
 
-/** region_discard() - the same where nobody can be told: an undo, or the end of the client. */
-void region_discard(struct client *c, struct region *region);
+/**
+ * region_discard() - the same where nobody can be told: an undo, or the end of the client.
+ *
+ * The kernel can refuse it: a memory window is bound to the MR, or another thread of the client is
+ * using its handle this moment. The region then stays live, and charged.
+ *
+ * Return: whether it is destroyed and freed.
+ */
+bool region_discard(struct client *c, struct region *region);
+
+/** region_abandon() - frees what region_discard() left, at the end of the process. */
+void region_abandon(struct client *c, struct region *region);
 
 #endif

@@ -4,9 +4,7 @@
 #include "daemon/session/client.h"
 #include "daemon/session/domain.h"
 #include "daemon/session/region.h"
-
-/* A RegionInfo is at most 64 bytes of label, 126 of device and driver, 60 of numbers and states. */
-#define REGIONS_PER_RECORD 12u
+#include "proto/limits.h"
 
 static void describe(struct client *c, const struct region *region, Kvreg__RegionInfo *ret_info)
 {
@@ -38,7 +36,7 @@ static uint64_t registered(struct client *c)
 
 void report_send(struct client *c, const Kvreg__Query *query)
 {
-	Kvreg__RegionInfo info[REGIONS_PER_RECORD], *list[REGIONS_PER_RECORD];
+	Kvreg__RegionInfo info[REGIONS_PER_REPORT], *list[REGIONS_PER_REPORT];
 	Kvreg__Report report = KVREG__REPORT__INIT;
 	Kvreg__Up up = KVREG__UP__INIT;
 	struct region *region = NULL;
@@ -55,7 +53,7 @@ void report_send(struct client *c, const Kvreg__Query *query)
 	if (query->regions)
 		region = handles_each(&c->regions, &at);
 	do {
-		for (report.n_list = 0; region && report.n_list < REGIONS_PER_RECORD;) {
+		for (report.n_list = 0; region && report.n_list < REGIONS_PER_REPORT;) {
 			list[report.n_list] = &info[report.n_list];
 			describe(c, region, &info[report.n_list++]);
 			region = handles_each(&c->regions, &at);

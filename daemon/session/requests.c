@@ -241,7 +241,7 @@ int handle_register(struct client *c, const Kvreg__Request *request, struct fdse
 	unmap_all(c, batch);
 	if (r != 0) {
 		while (n > 0)
-			region_discard(c, regions[--n]);
+			(void)region_discard(c, regions[--n]);
 		return r;
 	}
 	kvreg__register_reply__init(&answer->registered);

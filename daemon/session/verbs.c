@@ -8,25 +8,11 @@
 
 #include "daemon/session/device.h"
 
-/*
- * REG_MR of no bytes: the PD is looked up first (ENOENT, or EBUSY while it is being destroyed), and
- * a range of length 0 is refused after that by every driver (ib_umem_get: EINVAL, or EPERM under a
- * limit of 0), so an existing PD answers without anything being made.
- */
 static int check_pd(const struct device_pd *pd, struct failure *f)
 {
-	struct uverbs_reg reg = {
-		.driver_id = pd->driver_id,
-		.pd_handle = pd->pd_handle,
-		.driver_in = pd->driver_in,
-		.driver_out = pd->driver_out,
-	};
-	struct uverbs_mr mr;
-	int r = uverbs_reg_mr(pd->fd, &reg, &mr);
+	int r = uverbs_check_pd(pd->fd, pd->driver_id, pd->pd_handle);
 
 	if (r == 0)
-		uverbs_destroy_mr(pd->fd, pd->driver_id, mr.handle);
-	if (r != -ENOENT && r != -EBUSY && r != -EIO)
 		return 0;
 	f->errnum = -r;
 	return failure_set(f, r == -EIO ? KVREG_E_DEVICE_GONE : KVREG_E_BAD_PD, KVREG_STAGE_ATTACH,

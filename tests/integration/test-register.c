@@ -278,6 +278,29 @@ static void clients_cannot_use_each_others_numbers(void **state)
 	raw_close(raw);
 }
 
+/* With real verbs too a device's class is asked for before any ioctl. */
+static void a_device_of_another_class_is_no_domain(void **state)
+{
+	const struct daemon_options options = { .device = "verbs" };
+	int device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct daemon_under_test daemon;
+	const Kvreg__Reply *reply;
+	struct raw *raw;
+
+	(void)state;
+	daemon_start(&daemon, &options);
+	raw = raw_greet(daemon.socket);
+	reply = raw_attach(raw, device, 1);
+	assert_true(raw_refused(reply, KVREG_E_BAD_UVERBS));
+	assert_non_null(strstr(reply->error->detail, "1:3 is not of class infiniband_verbs"));
+	/* Who could say so is gone. */
+	daemon_kill(&daemon);
+	assert_true(raw_refused(raw_attach(raw, device, 1), KVREG_E_SESSION_LOST));
+	raw_close(raw);
+	daemon_end(&daemon);
+	close(device);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -290,6 +313,7 @@ int main(void)
 		TEST(a_busy_domain_stays),
 		TEST(a_stale_number_is_refused),
 		TEST(clients_cannot_use_each_others_numbers),
+		cmocka_unit_test(a_device_of_another_class_is_no_domain),
 	};
 
 	return RUN_GROUP("register", tests);

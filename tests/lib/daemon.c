@@ -178,7 +178,10 @@ static bool is_idle(void *arg)
 
 void daemon_idle(struct daemon_under_test *d)
 {
-	require(wait_until(is_idle, d));
+	if (wait_until(is_idle, d))
+		return;
+	show_log(d);
+	fail_msg("the books are not at zero");
 }
 
 static bool no_child_is_left(void *arg)

@@ -51,6 +51,7 @@ static void defaults_are_safe(void **state)
 	assert_int_equal(config_load(NULL, &config, words, sizeof(words)), 0);
 	assert_string_equal(config.path, "");
 	assert_string_equal(config.session_user, DEFAULT_SESSION_USER);
+	assert_string_equal(config.cgroup, "");
 	assert_int_equal(config.total_bytes, share_of_memory(DEFAULT_TOTAL_PERCENT));
 	assert_int_equal(config.uid_bytes, share_of_memory(DEFAULT_UID_PERCENT));
 	assert_int_equal(config.sessions, DEFAULT_SESSIONS);
@@ -76,12 +77,13 @@ static void every_key_is_taken(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(load("[daemon]\nsession_user = 12:13\n"
+	assert_int_equal(load("[daemon]\nsession_user = 12:13\ncgroup = /kvreg\n"
 			      "[quota]\ntotal = 3G\nper_uid = 1.5M\nsessions = 7\n"
 			      "sessions_per_uid = 0\naccess = local_write, remote_read\n",
 			      &config),
 			 0);
 	assert_string_equal(config.session_user, "12:13");
+	assert_string_equal(config.cgroup, "/kvreg");
 	assert_int_equal(config.total_bytes, 3ull << 30);
 	assert_int_equal(config.uid_bytes, 3ull << 19);
 	assert_int_equal(config.sessions, 7);
@@ -157,6 +159,7 @@ static void every_slip_names_its_line(void **state)
 		{ "[quota]\naccess = local\n", ":2: [quota] access: not a value" },
 		{ "[quota]\ntotl = 5G\n", ":2: [quota] totl: unknown key" },
 		{ "[quota]\nsession_user = x\n", ":2: [quota] session_user: unknown key" },
+		{ "[daemon]\ncgroup = kvreg\n", ":2: [daemon] cgroup: not a value" },
 		{ "[daemon]\nsessions = 5\n", ":2: [daemon] sessions: unknown key" },
 		{ "[qota]\ntotal = 5G\n", ":2: [qota] total: unknown section" },
 		{ "total = 5G\n", ":1: [] total: unknown section" },

@@ -133,18 +133,6 @@ static void a_pipe_open_for_both_is_refused(void **state)
 	close(ends[1]);
 }
 
-static void verbs_wants_the_uverbs_class(void **state)
-{
-	struct device_pd pd = { .fd = open("/dev/null", O_RDWR | O_CLOEXEC) };
-	struct failure f;
-
-	(void)state;
-	failure_init(&f);
-	assert_int_equal(verbs_device.attach(&pd, &f), KVREG_E_BAD_UVERBS);
-	assert_non_null(strstr(f.detail, "1:3"));
-	close(pd.fd);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,7 +143,6 @@ int main(void)
 		cmocka_unit_test(a_character_device_is_taken),
 		cmocka_unit_test(other_fds_are_refused),
 		cmocka_unit_test(a_pipe_open_for_both_is_refused),
-		cmocka_unit_test(verbs_wants_the_uverbs_class),
 	};
 
 	return RUN_GROUP("session-device", tests);
