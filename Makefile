@@ -72,6 +72,8 @@ $(BUILD)/kvregd: $(call obj,$(DAEMON_SRC)) $(BUILD)/libkvreg-proto.a
 
 $(BUILD)/kvregd-session: $(call obj,$(SESSION_SRC)) $(BUILD)/libkvreg-proto.a
 	$(CC) $(KLDFLAGS) -pie -o $@ $^ -lprotobuf-c -lseccomp
+	@# exec of a file that its user can read resets dumpable: a same-user attacker could ptrace it
+	chmod 0711 $@
 
 $(LIB): $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a client/kvreg-client.map
 	$(CC) $(KLDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/kvreg-client.map \
@@ -145,11 +147,56 @@ $(BUILD)/tests/vm/%: tests/vm/%.c $(CTL_PART) $(TEST_LIB_OBJ) $(BUILD)/libkvreg-
 	@mkdir -p $(@D)
 	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs -lsmartcols
 
+# Its programs are tests/bench/bench-*; what they share is in the other files.
+BENCH_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out tests/bench/bench-%,$(sort $(wildcard tests/bench/*.c))))
+BENCH_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(sort $(wildcard tests/bench/bench-*.c)))
+
+$(BUILD)/obj/tests/bench/%.o: tests/bench/%.c | $(GEN_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/tests/bench/bench-%: tests/bench/bench-%.c $(BENCH_OBJ) $(TEST_LIB_OBJ) $(BUILD)/libkvreg-proto.a $(LIB) \
+		| $(BUILD)/libkvreg-client.so
+	@mkdir -p $(@D)
+	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs
+
 # Only the public header and the library: what a stranger has.
 $(BUILD)/tests/examples/%: tests/examples/%.c $(LIB) client/kvreg-client.h | $(BUILD)/libkvreg-client.so
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -Wall -Wextra -Werror $(CFLAGS) $(LDFLAGS) -Iclient -I$(BUILD)/include -o $@ $< \
 		-L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs
+
+# Fuzzers: libFuzzer on the parts of the programs that read what somebody else wrote. In a build of
+# their own (FUZZ_MAKE), with clang; tests/fuzz/run runs them. What a fuzzer replaces, it names.
+FUZZERS := session control client config
+FUZZ_MAKE = $(MAKE) --no-print-directory -s BUILD=$(BUILD)/fuzz CC=$(CLANG) \
+	CFLAGS='-O1 -g -fno-sanitize-recover=all' SANITIZE=fuzzer-no-link,address,undefined,float-cast-overflow
+fuzz_obj = $(patsubst %,$(BUILD)/obj/tests/fuzz/%.o,$(1))
+fuzz_wrap = $(patsubst %,-Wl$(comma)--wrap=%,$(1))
+comma := ,
+link_fuzz = $(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o %.a,$^)
+
+$(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(GEN_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(KCFLAGS) $(CFLAGS) -Iclient -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script) $(SESSION_PART) $(BUILD)/libkvreg-proto.a
+	$(link_fuzz) $(call fuzz_wrap,control_send) -lprotobuf-c -lseccomp
+
+$(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
+	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer waitid leaf_objects channel_send log_line) \
+		-lev -linih -lcap -lsystemd -lprotobuf-c
+
+$(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
+	$(link_fuzz) $(call fuzz_wrap,connect wire_send) -lprotobuf-c -lpthread
+
+$(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(BUILD)/obj/daemon/config.o $(BUILD)/libkvreg-proto.a
+	$(link_fuzz) -linih -lm -lprotobuf-c
+
+$(BUILD)/fuzz-seeds: $(call fuzz_obj,seeds seeds-session seeds-control seeds-client script) $(BUILD)/libkvreg-proto.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lprotobuf-c
+
+fuzzers: $(FUZZERS:%=$(BUILD)/fuzz-%)
 
 tests: $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES)
 
@@ -184,6 +231,20 @@ check-tsan:
 	@$(MAKE) --no-print-directory -s BUILD=$(BUILD)/tsan SANITIZE=thread all tests
 	@BUILD=$(BUILD)/tsan tests/run unit
 
+bench: packages
+	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)
+	@BUILD=$(BUILD) tests/bench/bench
+
+# FUZZ_SECONDS each (30); FUZZ="session client": those only.
+fuzz: packages
+	@$(FUZZ_MAKE) fuzzers
+	@BUILD=$(BUILD) tests/fuzz/run $(FUZZ)
+
+# Writes the inputs that the fuzzers start from anew, after a change of the protocol or of a fuzzer.
+fuzz-seeds:
+	@$(FUZZ_MAKE) $(BUILD)/fuzz/fuzz-seeds
+	$(BUILD)/fuzz/fuzz-seeds tests/fuzz/corpus
+
 lint: $(GEN_HDR) $(LIB)
 	@BUILD=$(BUILD) tests/lint
 
@@ -196,6 +257,7 @@ help:
 	@echo 'make check      all tests: unit, integration (mock device), real verbs in a VM'
 	@echo 'make check-unit, check-integration, check-vm    one part of them'
 	@echo 'make check-asan, check-tsan    the first two under sanitizers'
+	@echo 'make bench      what a registration and a session cost, beside the bare alternative'
 	@echo 'make lint       formatting, clang-tidy, cppcheck, shellcheck, include layers'
 	@echo 'make format     formats the C sources'
 	@echo 'make clean'
@@ -203,6 +265,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all tests packages demo check check-unit check-integration check-vm check-asan check-tsan lint format help clean
+.PHONY: all tests packages demo check check-unit check-integration check-vm check-asan check-tsan bench lint format help clean
 .DELETE_ON_ERROR:
 .SECONDARY: $(GEN_SRC) $(GEN_HDR)

@@ -148,6 +148,7 @@ static enum kvreg_code destroy_code(int errnum)
 	case ESTALE:
 		return KVREG_E_MR_GONE;
 	case EBUSY:
+	case EINVAL: /* of a handle just seen to be ours: rxe's for bound memory windows */
 		return KVREG_E_DEVICE_BUSY;
 	case EIO:
 	case ENODEV:

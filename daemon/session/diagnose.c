@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <rdma/ib_user_ioctl_verbs.h>
 #include <string.h>
 
 #include "daemon/session/client.h"
@@ -63,7 +64,9 @@ int diagnose_deregister(const struct device_pd *pd, int errnum, struct failure *
 {
 	enum kvreg_code code = KVREG_E_UNKNOWN;
 
-	if (errnum == EBUSY)
+	/* The handle was just seen to be ours: of EINVAL only rxe's for bound windows is left
+	 * (rxe_dereg_mr); others say EBUSY, as the core does while a thread uses the handle. */
+	if (errnum == EBUSY || (errnum == EINVAL && pd->driver_id == RDMA_DRIVER_RXE))
 		code = KVREG_E_DEVICE_BUSY;
 	else if (errnum == EIO)
 		code = KVREG_E_DEVICE_GONE;

@@ -11,7 +11,8 @@
 #include "raw.h"
 
 #define ACCESS                                                                                     \
-	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE | IB_UVERBS_ACCESS_REMOTE_READ)
+	(IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE |                            \
+	 IB_UVERBS_ACCESS_REMOTE_READ)
 
 void client_open(struct client *c, int cmd_fd, uint32_t pd_handle, uint64_t size)
 {

@@ -48,6 +48,21 @@ struct spread spread_of_ratios(const double *a, const double *b, size_t n)
 	return spread_of(ratios, n);
 }
 
+/* Return: how long it took, in microseconds. */
+static double run_once(const struct way *way)
+{
+	uint64_t start, end;
+
+	if (way->prepare)
+		way->prepare(way->arg);
+	start = now_ns();
+	way->run(way->arg);
+	end = now_ns();
+	if (way->undo)
+		way->undo(way->arg);
+	return (double)(end - start) / 1e3;
+}
+
 static void run_way(const struct way *way, size_t times, double *ret_median, double *ret_p99)
 {
 	static double us[TIMES_MAX];
@@ -56,13 +71,9 @@ static void run_way(const struct way *way, size_t times, double *ret_median, dou
 		way->before(way->arg);
 	/* What the ways before have pushed out of the caches comes back here. */
 	for (size_t i = 0; i < times / 20 + 1; i++)
-		way->run(way->arg);
-	for (size_t i = 0; i < times; i++) {
-		uint64_t start = now_ns();
-
-		way->run(way->arg);
-		us[i] = (double)(now_ns() - start) / 1e3;
-	}
+		(void)run_once(way);
+	for (size_t i = 0; i < times; i++)
+		us[i] = run_once(way);
 	if (way->after)
 		way->after(way->arg);
 	qsort(us, times, sizeof(us[0]), compare);

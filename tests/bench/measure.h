@@ -22,6 +22,9 @@ struct way {
 	const char *name;
 	/* Once. */
 	void (*run)(void *arg);
+	/* Around each run, not timed; may be NULL. */
+	void (*prepare)(void *arg);
+	void (*undo)(void *arg);
 	/* Around the runs of one round, not timed; may be NULL. */
 	void (*before)(void *arg);
 	void (*after)(void *arg);

@@ -23,7 +23,8 @@ void report_skip(const char *name, const char *reason);
 /** report_note() - a line for people, about the case before it. */
 void report_note(const char *words);
 
-/** report_close() - ends both. Return: the program's exit status: 0, or 1 if not all was written. */
+/** report_close() - ends both. Return: the program's exit status: 0, or 1 if not all was written.
+ */
 int report_close(void);
 
 #endif

@@ -38,6 +38,23 @@ ok 'the last holder gone, the MR goes' eventually mr_count_is 0
 ok 'and the grant' eventually status_is granted 0
 ok 'and the leaf' eventually no_leaves
 
+# An MR that cannot be destroyed: a memory window is bound to it when its session ends.
+bound() { # bound HOW
+	ok "$1: a region" client_ready w 65534 $((16 * MIB))
+	say w connect
+	ok "$1: a memory window is bound to it" say w window
+	ok "$1: it cannot be deregistered" refused DEVICE_BUSY w deregister
+	say w hangup
+	ok "$1: the connection is closed" eventually no_sessions
+	sleep 1
+	ok "$1: the MR lives: data moves by it" say w move 9
+	ok "$1: its grant stays booked" status_is granted $((64 * MIB))
+	client_kill w
+	ok "$1: the client gone, the MR goes" eventually mr_count_is 0
+	ok "$1: and the grant" eventually status_is granted 0
+}
+bound 'with leaves'
+
 # A stopped session is ended when its client is gone.
 ok 'another region' client_ready b 65534 $((4 * MIB))
 say b whoami
@@ -59,5 +76,9 @@ client_kill c
 eventually no_sessions
 ok 'all books are zero at the end' eventually status_is granted 0
 ok 'the daemon stops in order' daemon_stop
+
+daemon_start $'[daemon]\ncgroup = none'
+bound 'without leaves'
+ok 'the daemon without leaves stops in order' daemon_stop
 sed 's/^/# /' "$RUN/daemon.log"
 plan

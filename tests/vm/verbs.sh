@@ -16,7 +16,8 @@ before() {
 }
 
 one_client() {
-	local session
+	local session lines
+	lines=$(dmesg | wc -l)
 	client_start a 65534
 	ok 'open' say a open
 	ok 'device' say a device
@@ -41,6 +42,7 @@ one_client() {
 	ok 'detach' say a detach
 	ok 'close' say a close
 	ok 'the PD is empty: it can be freed' say a leave
+	ok 'the driver has logged nothing meanwhile' test -z "$(dmesg | tail -n "+$((lines + 1))" | grep -iE 'rxe|uverbs')"
 	ok 'the session ends' eventually gone "$session"
 	client_forget a
 }
@@ -60,6 +62,10 @@ privilege() {
 	ok "session: its uid is the session user's" same "$(uid_of "$session")" "$(id -u kvreg-session)"
 	ok 'session: its uid is not 0' differ "$(uid_of "$session")" 0
 	ok "session: its uid is not the client's" differ "$(uid_of "$session")" 65534
+	ok "session: nothing of the daemon's surroundings" same \
+		"$(readlink /proc/"$session"/fd/0 /proc/"$session"/fd/1 /proc/"$session"/fd/2 /proc/"$session"/cwd | paste -sd ' ')" \
+		'/dev/null /dev/null /dev/null /'
+	ok 'session: a filter for system calls' grep -q '^Seccomp:.2' "/proc/$session/status"
 	ok 'session: no_new_privs' grep -q '^NoNewPrivs:.1' "/proc/$session/status"
 	ok 'session: its limit is its grant' grep -qE "^Max locked memory +67108864 +67108864" "/proc/$session/limits"
 }

@@ -13,13 +13,16 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "client/ctl/loopback.h"
 #include "proto/procfs.h"
 #include "proto/uverbs.h"
 
-#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define ACCESS                                                                                     \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_MW_BIND)
 
 struct worker {
 	struct loopback lb;
@@ -218,6 +221,46 @@ static int do_destroy(struct worker *w, char **args)
 	return r < 0 ? failed_verbs(w, r) : done(0);
 }
 
+/* Ends the connection without a word, and goes on. */
+static int do_hangup(struct worker *w, char **args)
+{
+	(void)args;
+	return done(shutdown(kvreg_fd(w->k), SHUT_RDWR) < 0 ? -errno : 0);
+}
+
+/* Binds a memory window to the region: from then on its MR cannot be destroyed. */
+static int do_window(struct worker *w, char **args)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(w->lb.pd, IBV_MW_TYPE_2);
+	struct ibv_mr mr = {
+		.context = w->lb.context,
+		.pd = w->lb.pd,
+		.addr = w->address,
+		.length = w->length,
+		.handle = kvreg_handle(w->region),
+		.lkey = kvreg_lkey(w->region),
+		.rkey = kvreg_rkey(w->region),
+	};
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_mw = {
+			.mw = mw,
+			.rkey = mw ? ibv_inc_rkey(mw->rkey) : 0,
+			.bind_info = { &mr, (uintptr_t)w->address, 4096, IBV_ACCESS_REMOTE_WRITE },
+		},
+	};
+	struct ibv_wc wc = { .status = IBV_WC_GENERAL_ERR };
+	int r = mw ? -ibv_post_send(w->lb.qps[0], &wr, &bad) : -errno;
+
+	(void)args;
+	if (r < 0)
+		return failed_verbs(w, r);
+	while (ibv_poll_cq(w->lb.cq, 1, &wc) == 0)
+		;
+	return wc.status == IBV_WC_SUCCESS ? done(0) : failed_verbs(w, -EIO);
+}
+
 /* A child that holds all that we hold, and does nothing. */
 static int do_fork(struct worker *w, char **args)
 {
@@ -315,7 +358,7 @@ static const struct {
 	{ "foreign", do_foreign }, { "destroy", do_destroy },       { "whoami", do_whoami },
 	{ "pin", do_pin },         { "deregister", do_deregister }, { "release", do_release },
 	{ "detach", do_detach },   { "close", do_close },           { "leave", do_leave },
-	{ "fork", do_fork },
+	{ "fork", do_fork },       { "window", do_window },         { "hangup", do_hangup },
 };
 
 static int run(struct worker *w, char *line)

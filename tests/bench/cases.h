@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_BENCH_CASES_H
+#define KVREG_BENCH_CASES_H
+/* The cases of bench-broker. Each wants a daemon on the mock device, and leaves it idle. */
+
+struct daemon_under_test;
+typedef void case_fn(struct daemon_under_test *daemon);
+
+/* registration.c: against round trips, and against round trips with the kernel's part. */
+case_fn case_ping_pong, case_register;
+/* sessions.c */
+case_fn case_start, case_memory, case_idle;
+/* neighbour.c */
+case_fn case_neighbour;
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The configuration: any text is either taken whole, and then every number keeps to its range, or
+ * refused with one line that names the file. The input is the text.
+ */
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "daemon/config.h"
+#include "proto/limits.h"
+#include "tests/fuzz/harness.h"
+
+static int file = -1;
+static char path[64];
+
+static void check_config(const struct config *config)
+{
+	must(strcmp(config->path, path) == 0);
+	must(strnlen(config->session_user, sizeof(config->session_user)) <
+	     sizeof(config->session_user));
+	must(strnlen(config->cgroup, sizeof(config->cgroup)) < sizeof(config->cgroup));
+	must(!config->cgroup[0] || config->cgroup[0] == '/' || strcmp(config->cgroup, "none") == 0);
+	must(config->total_bytes <= INT64_MAX && config->uid_bytes <= INT64_MAX);
+	for (size_t i = 0; i < config->n_rules; i++) {
+		struct uid_rule rule = config_uid(config, config->rules[i].uid);
+
+		must(rule.uid == config->rules[i].uid && rule.bytes <= INT64_MAX);
+		for (size_t j = 0; j < i; j++)
+			must(config->rules[j].uid != rule.uid);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct config config;
+	char words[256];
+	int before = lowest_fd(), r;
+
+	must(ftruncate(file, 0) == 0);
+	must(pwrite(file, data, size, 0) == (ssize_t)size);
+	memset(words, 'x', sizeof(words));
+	words[0] = '\0';
+	r = config_load(path, &config, words, sizeof(words));
+	if (r == 0) {
+		check_config(&config);
+		config_fini(&config);
+	} else {
+		size_t n = strnlen(words, sizeof(words));
+
+		must(r < 0 && n > 0 && n < sizeof(words));
+		must(strncmp(words, path, strlen(path)) == 0);
+	}
+	must(lowest_fd() == before);
+	return 0;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	file = memfd_create("fuzz", MFD_CLOEXEC);
+	must(file >= 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+	return 0;
+}

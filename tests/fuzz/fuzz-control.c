@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The supervisor's side of the control pipes: what hostile sessions send up, in any order with
+ * their ends, their clients' ends, and an administrator's questions. No assert of the supervisor
+ * may be within their reach: it would be a denial of service for everybody.
+ *
+ * The supervisor and its sessions are the real ones (all of daemon/ but its main, spawning and
+ *log): a session is made by session_new(), read through its pipe and the loop, freed by
+ *session_free(). Played here: the processes. Every session has the pid of one that does nothing, so
+ *that prlimit, pidfd and /proc are real; that it ended is told by waitid(), its MRs by
+ *leaf_objects(), both replaced at link time. Timers fire when the script says so.
+ *
+ * The steps of a script (script.h); arg: which session, unless it says otherwise:
+ *
+ *	CLIENT, ADMIN  a connection; arg: its uid
+ *	UP             bytes: a record, written into the session's pipe
+ *	ENDED          byte 0: exit status, or a signal from 128 on
+ *	ORPHAN         the client's process is gone
+ *	TIME           all timers that run fire; arg: MRs left in every leaf, 255: there is no leaf
+ *	READ           the session reads all that waits for it; each must be a message
+ *	CLOSE          the session closes its ends, arg's top bit: only its pipe
+ *	HOST           arg: what the host is able to do (enum ability), from now on
+ *
+ * After each step the books agree with the sessions; at the end supervisor_fini() asserts that they
+ * are empty.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/gather.h"
+#include "daemon/log.h"
+#include "daemon/session.h"
+#include "daemon/supervisor.h"
+#include "proto/fdset.h"
+#include "proto/wire.h"
+#include "tests/fuzz/harness.h"
+#include "tests/fuzz/script.h"
+#include "tests/fuzz/steps.h"
+
+#define ENDS_MAX  8u
+#define FIRST_UID 1000u
+#define UIDS      3u
+#define TURNS     4 /* of the loop after each step */
+#define QUOTA     (1ull << 30)
+#define UID_QUOTA (3ull << 28)
+#define CLIENTS   5u
+#define PER_UID   3u
+
+/* The other ends of a session's channels, which its process holds. */
+struct ends {
+	struct session *session; /* NULL: free */
+	int down, up;
+};
+
+static struct supervisor supervisor;
+static struct ends ends[ENDS_MAX];
+static struct spare spawned; /* what the last spawn was given */
+static pid_t process;        /* of every session */
+static uint8_t abilities;
+static uint8_t objects;
+static uint8_t exit_status;
+static size_t shown, may_be_shown; /* lines about clients in administrators' answers */
+
+/* ---- what is replaced ---- */
+
+pid_t __wrap_spawn_session(const struct spawner *s, int *client, int client_pidfd,
+			   const struct leaf *leaf, struct spare *spare);
+pid_t __wrap_spawn_killer(const struct spawner *s, int pidfd);
+int __wrap_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options);
+int __wrap_leaf_objects(const struct leaf *leaf, uint64_t *ret_objects);
+void __wrap_log_line(enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int __real_channel_send(struct channel *channel, const Kvreg__Down *message);
+int __wrap_channel_send(struct channel *channel, const Kvreg__Down *message);
+
+pid_t __wrap_spawn_session(const struct spawner *s, int *client, int client_pidfd,
+			   const struct leaf *leaf, struct spare *spare)
+{
+	(void)s;
+	(void)client_pidfd;
+	(void)leaf;
+	fd_close(client);
+	fd_close(&spare->go[0]);
+	fd_close(&spare->go[1]);
+	spawned = *spare;
+	spare->down[1] = spare->up[1] = -1;
+	return process;
+}
+
+pid_t __wrap_spawn_killer(const struct spawner *s, int pidfd)
+{
+	(void)s;
+	must(pidfd >= 0);
+	if (abilities & CANNOT_KILL)
+		return -EAGAIN;
+	return abilities & NEEDS_A_KILLER ? process : 0;
+}
+
+int __wrap_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options)
+{
+	(void)type;
+	(void)id;
+	(void)options;
+	ret_info->si_pid = process;
+	ret_info->si_code = exit_status < KILLED ? CLD_EXITED : CLD_KILLED;
+	ret_info->si_status = exit_status % (int)KILLED;
+	return 0;
+}
+
+int __wrap_leaf_objects(const struct leaf *leaf, uint64_t *ret_objects)
+{
+	(void)leaf;
+	if (objects == NO_LEAF)
+		return -ENOSYS;
+	*ret_objects = objects;
+	return 0;
+}
+
+int __wrap_channel_send(struct channel *channel, const Kvreg__Down *message)
+{
+	return abilities & QUEUES_ARE_FULL ? -ENOBUFS : __real_channel_send(channel, message);
+}
+
+/* Formatted, and thrown away. */
+void __wrap_log_line(enum log_level level, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	must(level <= LOG_LEVEL_DEBUG);
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	for (const char *c = line; *c; c++)
+		must(*c >= 0x20 && *c < 0x7f);
+}
+
+/* ---- sessions ---- */
+
+static bool lives(const struct session *session)
+{
+	const struct session *s;
+
+	LIST_FOREACH(s, &supervisor.sessions, link)
+		if (s == session)
+			return true;
+	return false;
+}
+
+static void close_ends(struct ends *e)
+{
+	fd_close(&e->down);
+	fd_close(&e->up);
+	e->session = NULL;
+}
+
+/* Ends of sessions that are freed go too: another session may come to lie at their address. */
+static void sweep(void)
+{
+	for (size_t i = 0; i < ENDS_MAX; i++)
+		if (ends[i].session && !lives(ends[i].session))
+			close_ends(&ends[i]);
+}
+
+static struct ends *find(uint8_t arg)
+{
+	struct ends *e = &ends[arg % ENDS_MAX];
+
+	return e->session ? e : NULL;
+}
+
+static void connect_one(Kvreg__Role role, uint8_t arg)
+{
+	struct peer peer = { .pid = process, .uid = FIRST_UID + arg % UIDS, .comm = "fuzz" };
+	struct charge charge = { 0 };
+	struct spare spare = SPARE_INIT;
+	struct ends *e = ends;
+	int sock = -1;
+
+	while (e < ends + ENDS_MAX && e->session)
+		e++;
+	if (e == ends + ENDS_MAX)
+		return;
+	peer.pidfd = (int)syscall(SYS_pidfd_open, process, 0);
+	must(peer.pidfd >= 0 && spare_fill(&spare) == 0);
+	spare_release(&spare);
+	if (role == KVREG__ROLE__ROLE_ADMIN ||
+	    charge_init(&charge, &supervisor.books, peer.uid) == 0) {
+		must(session_new(&supervisor, role, &peer, &charge, &sock, &spare) == 0);
+		*e = (struct ends){
+			.session = LIST_FIRST(&supervisor.sessions),
+			.down = spawned.down[1],
+			.up = spawned.up[1],
+		};
+	}
+	spare_fini(&spare);
+	charge_fini(&charge);
+	peer_fini(&peer);
+}
+
+static void say_up(struct ends *e, const struct step *step)
+{
+	if (e->up < 0 || step->length == 0 || step->length > UP_RECORD_MAX)
+		return;
+	for (const struct session *s = LIST_FIRST(&supervisor.sessions); s; s = LIST_NEXT(s, link))
+		may_be_shown += e->session->role == KVREG__ROLE__ROLE_ADMIN;
+	(void)!write(e->up, step->bytes, step->length);
+}
+
+static void read_down(struct ends *e)
+{
+	static uint8_t record[RECORD_MAX];
+	static struct arena arena;
+	const Kvreg__Down *message;
+	struct fdset set = FDSET_INIT;
+	ssize_t n;
+
+	while (e->down >= 0 &&
+	       (n = wire_recv(e->down, record, sizeof(record), &set, MSG_DONTWAIT)) > 0) {
+		message = (const Kvreg__Down *)codec_unpack(&arena, &kvreg__down__descriptor,
+							    record, (size_t)n);
+		must(message && message->body_case != KVREG__DOWN__BODY__NOT_SET);
+		must(set.count == 0);
+		if (message->body_case == KVREG__DOWN__BODY_ADMIN)
+			shown += message->admin->n_clients;
+	}
+	/* One line a question and client, however often its session reports. */
+	must(shown <= may_be_shown);
+}
+
+/* ---- what happens ---- */
+
+static void fire(struct ev_timer *timer)
+{
+	if (!ev_is_active(timer))
+		return;
+	if (timer->repeat == 0.)
+		ev_timer_stop(supervisor.loop, timer);
+	ev_invoke(supervisor.loop, timer, EV_TIMER);
+}
+
+static void time_passes(void)
+{
+	while (!LIST_EMPTY(&supervisor.gathers))
+		fire(&LIST_FIRST(&supervisor.gathers)->deadline);
+	for (size_t i = 0; i < ENDS_MAX; i++) {
+		if (ends[i].session)
+			fire(&ends[i].session->grace);
+		if (ends[i].session)
+			fire(&ends[i].session->drained);
+		sweep();
+	}
+}
+
+static void fire_io(struct ev_io *watcher)
+{
+	if (ev_is_active(watcher))
+		ev_invoke(supervisor.loop, watcher, EV_READ);
+}
+
+static void happens(struct ends *e, const struct step *step)
+{
+	switch (step->op % CONTROL_OPS) {
+	case CONTROL_UP:
+		say_up(e, step);
+		break;
+	case CONTROL_ENDED:
+		exit_status = step_byte(step, 0);
+		/* Not while the loop may still have its words: those come first, or with it. */
+		fire_io(&e->session->ended);
+		break;
+	case CONTROL_ORPHAN:
+		fire_io(&e->session->orphan);
+		break;
+	case CONTROL_READ:
+		read_down(e);
+		break;
+	case CONTROL_CLOSE:
+		fd_close(&e->up);
+		if (!(step->arg & ONLY_PIPE))
+			fd_close(&e->down);
+		break;
+	}
+}
+
+static void set_host(uint8_t arg)
+{
+	abilities = arg;
+	supervisor.privilege.raise_limit = arg & RAISES_LIMITS;
+}
+
+static void take(const struct step *step)
+{
+	uint8_t op = step->op % CONTROL_OPS;
+
+	if (op == CONTROL_CLIENT || op == CONTROL_ADMIN) {
+		connect_one(op == CONTROL_ADMIN ? KVREG__ROLE__ROLE_ADMIN
+						: KVREG__ROLE__ROLE_CLIENT,
+			    step->arg);
+	} else if (op == CONTROL_HOST) {
+		set_host(step->arg);
+	} else if (op == CONTROL_TIME) {
+		objects = step->arg;
+		time_passes();
+	} else if (find(step->arg)) {
+		happens(find(step->arg), step);
+	}
+}
+
+static void check_books(void)
+{
+	const struct session *session;
+	uint64_t granted = 0;
+	uint32_t clients = 0;
+
+	LIST_FOREACH(session, &supervisor.sessions, link) {
+		granted += session->charge.bytes;
+		clients += session->role == KVREG__ROLE__ROLE_CLIENT;
+		must(session->state != SESSION_GONE);
+		must(session->channel.queued <= session->channel.queue_max);
+	}
+	must(granted == supervisor.books.granted && granted <= QUOTA);
+	must(clients == supervisor.books.sessions && clients <= CLIENTS);
+}
+
+/* ---- one input ---- */
+
+static void begin(void)
+{
+	supervisor = (struct supervisor){
+		.device = "mock",
+		.spawner = { .exe = -1 },
+		.leaves = { .dir = -1 },
+		.clients = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
+		.admins = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
+		.config = {
+			.session_user = "fuzz",
+			.total_bytes = QUOTA,
+			.uid_bytes = UID_QUOTA,
+			.sessions = CLIENTS,
+			.uid_sessions = PER_UID,
+			.access = 0x1f,
+		},
+	};
+	books_init(&supervisor.books, &supervisor.config);
+	supervisor.loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_POLL);
+	must(supervisor.loop);
+	supervisor.started = ev_now(supervisor.loop);
+	abilities = exit_status = 0;
+	objects = NO_LEAF;
+	shown = may_be_shown = 0;
+	for (size_t i = 0; i < ENDS_MAX; i++)
+		ends[i] = (struct ends){ .down = -1, .up = -1 };
+}
+
+static void end(void)
+{
+	while (!LIST_EMPTY(&supervisor.gathers))
+		fire(&LIST_FIRST(&supervisor.gathers)->deadline);
+	for (size_t i = 0; i < ENDS_MAX; i++)
+		close_ends(&ends[i]);
+	supervisor_fini(&supervisor);
+	must(LIST_EMPTY(&supervisor.sessions));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct script script;
+	int before = lowest_fd();
+
+	script_read(&script, data, size);
+	begin();
+	for (size_t i = 0; i < script.count; i++) {
+		take(&script.steps[i]);
+		for (int turn = 0; turn < TURNS; turn++)
+			ev_run(supervisor.loop, EVRUN_NOWAIT);
+		sweep();
+		check_books();
+	}
+	end();
+	must(lowest_fd() == before);
+	return 0;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	signal(SIGPIPE, SIG_IGN);
+	process = bystander();
+	return 0;
+}
