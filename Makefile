@@ -181,7 +181,7 @@ $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(GEN_HDR)
 	$(CC) $(KCFLAGS) $(CFLAGS) -Iclient -MMD -MP -c -o $@ $<
 
 $(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script) $(SESSION_PART) $(BUILD)/libkvreg-proto.a
-	$(link_fuzz) $(call fuzz_wrap,control_send) -lprotobuf-c -lseccomp
+	$(link_fuzz) $(call fuzz_wrap,control_send handles_init) -lprotobuf-c -lseccomp
 
 $(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer waitid leaf_objects channel_send log_line) \
@@ -198,7 +198,23 @@ $(BUILD)/fuzz-seeds: $(call fuzz_obj,seeds seeds-session seeds-control seeds-cli
 
 fuzzers: $(FUZZERS:%=$(BUILD)/fuzz-%)
 
-tests: $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES)
+# The real supervisor with a session that runs its attacker's code (--wrap: nothing else differs).
+$(BUILD)/attack/kvregd-session: $(BUILD)/obj/tests/attack/attack.o $(call obj,$(SESSION_SRC)) $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(CC) $(KLDFLAGS) -pie -Wl,--wrap=handle_import_buffer -o $@ $^ -lprotobuf-c -lseccomp
+	chmod 0711 $@
+
+$(BUILD)/attack/kvregd: $(BUILD)/kvregd
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(BUILD)/obj/tests/attack/%.o: tests/attack/%.c | $(GEN_HDR)
+	@mkdir -p $(@D)
+	$(CC) $(TEST_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+ATTACK := $(BUILD)/attack/kvregd-session $(BUILD)/attack/kvregd
+
+tests: $(ATTACK) $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 

@@ -96,42 +96,49 @@ struct record_sizes record_sizes(const void *address, uint64_t length)
 				      deregister_request(), deregister_reply() };
 }
 
-/* ---- the mock device's part of the kernel: see daemon/session/buffer.c and mock.c ---- */
+/* ---- the kernel's part: see daemon/session/buffer.c and mock.c ---- */
 
-static void *work_register(int memory, void *address, size_t length)
+static void mock_register(struct bare *b, void *map)
+{
+	b->locked = mremap(map, 0, b->length, MREMAP_MAYMOVE);
+	require(b->locked != MAP_FAILED);
+	require(mlock(b->locked, b->length) == 0);
+}
+
+static void mock_deregister(struct bare *b)
+{
+	munmap(b->locked, b->length);
+}
+
+const struct bare_device bare_mock = { mock_register, mock_deregister };
+
+static void work_register(struct bare *b, void *address)
 {
 	int flags = MAP_SHARED | MAP_NORESERVE | (address ? MAP_FIXED_NOREPLACE : 0);
-	void *map = mmap(address, length, PROT_READ | PROT_WRITE, flags, memory, 0);
-	void *locked;
+	void *map = mmap(address, b->length, PROT_READ | PROT_WRITE, flags, b->memory, 0);
 
 	require(map != MAP_FAILED);
-	/* Session and mock device do the same; it is the pin's share of a real registration. */
-	if (length >= POPULATE_MIN)
-		require(madvise(map, length, MADV_POPULATE_WRITE) == 0);
-	locked = mremap(map, 0, length, MREMAP_MAYMOVE);
-	require(locked != MAP_FAILED);
-	require(mlock(locked, length) == 0);
-	munmap(map, length);
-	return locked;
+	if (b->length >= POPULATE_MIN)
+		require(madvise(map, b->length, MADV_POPULATE_WRITE) == 0);
+	b->device->reg(b, map);
+	munmap(map, b->length);
 }
 
 /* ---- the echo ---- */
 
-static int echo(const struct bare *b)
+static int echo(struct bare *b)
 {
 	uint8_t record[RECORD_MAX] = { 0 };
-	void *locked = NULL;
 	struct order order;
 
 	/* The session has the client's address free, and registers there. */
-	if (b->address)
-		munmap(b->address, b->length);
+	munmap(b->address, b->length);
 	while (recv(b->sock, record, sizeof(record), 0) > 0) {
 		memcpy(&order, record, sizeof(order));
 		if (order.work == WORK_REGISTER)
-			locked = work_register(b->memory, b->address, b->length);
+			work_register(b, b->address);
 		else if (order.work == WORK_DEREGISTER)
-			munmap(locked, b->length);
+			b->device->dereg(b);
 		if (send(b->sock, record, order.reply, MSG_NOSIGNAL) < 0)
 			break;
 	}
@@ -142,7 +149,9 @@ void bare_open(struct bare *b, int memory, void *address, size_t length)
 {
 	int pair[2];
 
-	*b = (struct bare){ .memory = memory, .address = address, .length = length };
+	b->memory = memory;
+	b->address = address;
+	b->length = length;
 	b->sizes = record_sizes(address, length);
 	require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	b->pid = fork();
@@ -204,9 +213,10 @@ void bare_both_and_work(void *arg)
 
 void bare_work(void *arg)
 {
-	const struct bare *b = arg;
+	struct bare *b = arg;
 
-	munmap(work_register(b->memory, NULL, b->length), b->length);
+	work_register(b, /* address */ NULL);
+	b->device->dereg(b);
 }
 
 void bare_exec(void *arg)

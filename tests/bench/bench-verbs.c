@@ -3,8 +3,10 @@
  * bench-verbs [--json FILE] [DEVICE]: a brokered registration against ibv_reg_mr of the same memory
  * by the same process, which is root and may pin as much as it likes.
  *
- * Both end with the region's destruction. The memory is one memfd, mapped and touched before. A
- * guest's own memory is touched once as well: its first touch costs the host a page.
+ * Both end with the region's destruction. Between them stands the least that a broker can do: two
+ * round trips, and the registration made by the process that answers. The memory is one memfd,
+ * mapped and touched before. A guest's own memory is touched once as well: its first touch costs
+ * the host a page.
  */
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -17,6 +19,7 @@
 #include "check.h"
 #include "client.h"
 #include "proto/procfs.h"
+#include "proto/uverbs.h"
 #include "report.h"
 
 #define KIB ((uint64_t)1 << 10)
@@ -27,7 +30,8 @@
 struct world {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	struct ibv_mr *mr;
+	uint32_t driver_id;
+	struct uverbs_mr foreign; /* the other process's */
 	struct client client;
 	struct bare bare;
 };
@@ -43,6 +47,7 @@ static void device_open(struct world *w, const char *name)
 	ibv_free_device_list(list);
 	w->pd = ibv_alloc_pd(w->context);
 	require(w->pd);
+	require(uverbs_driver(w->context->cmd_fd, &w->driver_id) == 0);
 }
 
 static void device_close(struct world *w)
@@ -53,19 +58,11 @@ static void device_close(struct world *w)
 
 static void direct(void *arg)
 {
-	struct world *w = arg;
+	const struct world *w = arg;
+	struct ibv_mr *mr = ibv_reg_mr(w->pd, w->client.address, w->client.size, ACCESS);
 
-	w->mr = ibv_reg_mr(w->pd, w->client.address, w->client.size, ACCESS);
-	require(w->mr);
-	require(ibv_dereg_mr(w->mr) == 0);
-}
-
-static void direct_and_trips(void *arg)
-{
-	struct world *w = arg;
-
-	direct(w);
-	bare_both(&w->bare);
+	require(mr);
+	require(ibv_dereg_mr(mr) == 0);
 }
 
 static void brokered(void *arg)
@@ -73,30 +70,50 @@ static void brokered(void *arg)
 	client_both(&((struct world *)arg)->client);
 }
 
-static void compare(struct world *w, uint64_t size, const char *name, size_t rounds, size_t times)
+/* ---- a registration by the answering process, in the client's protection domain ---- */
+
+static void echo_register(struct bare *b, void *map)
 {
-	const struct way ways[] = {
-		{ .name = "bare: ibv_reg_mr and ibv_dereg_mr", .run = direct, .arg = w },
-		{ .name = "bare: these and two round trips",
-		  .run = direct_and_trips,
-		  .arg = w,
-		  .against = 1 },
-		{ .name = "brokered, against ibv_reg_mr", .run = brokered, .arg = w },
-		{ .name = "brokered, against ibv_reg_mr and two round trips",
-		  .run = brokered,
-		  .arg = w,
-		  .against = 1 },
-	};
-	const struct contest contest = {
-		.name = name,
-		.ways = ways,
-		.n_ways = COUNT(ways),
-		.rounds = rounds,
-		.times = times,
+	struct world *w = b->device_arg;
+	const struct uverbs_reg reg = {
+		.driver_id = w->driver_id,
+		.pd_handle = w->pd->handle,
+		.start = (uintptr_t)map,
+		.length = b->length,
+		.iova = (uintptr_t)b->address,
+		.access = ACCESS,
 	};
 
+	require(uverbs_reg_mr(w->context->cmd_fd, &reg, &w->foreign) == 0);
+}
+
+static void echo_deregister(struct bare *b)
+{
+	const struct world *w = b->device_arg;
+
+	require(uverbs_destroy_mr(w->context->cmd_fd, w->driver_id, w->foreign.handle) == 0);
+}
+
+static const struct bare_device echo_device = { echo_register, echo_deregister };
+
+static void compare(struct world *w, uint64_t size, const char *name, size_t rounds, size_t times)
+{
+	enum { DIRECT, TRIPS, TRIPS_AND_WORK, BROKERED, WAYS };
+	const struct way ways[WAYS] = {
+		[DIRECT] = { "ibv_reg_mr and ibv_dereg_mr", .run = direct, .arg = w },
+		[TRIPS] = { "two round trips", .run = bare_both, .arg = &w->bare },
+		[TRIPS_AND_WORK] = { "round trips with the registration in the other process",
+				     .run = bare_both_and_work, .arg = &w->bare,
+				     .against = { { DIRECT, 0, false } }, .n_against = 1 },
+		[BROKERED] = { "brokered", .run = brokered, .arg = w,
+			       .against = { { DIRECT, 0, false }, { TRIPS_AND_WORK, 0, false } },
+			       .n_against = 2 },
+	};
+	const struct contest contest = { name, ways, WAYS, rounds, times };
+
 	client_open(&w->client, w->context->cmd_fd, w->pd->handle, size);
-	bare_open(&w->bare, /* memory */ -1, w->client.address, size);
+	w->bare = (struct bare){ .device = &echo_device, .device_arg = w };
+	bare_open(&w->bare, w->client.memory, w->client.address, size);
 	report_contest(&contest);
 	bare_close(&w->bare);
 	client_close(&w->client);

@@ -14,9 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROUNDS_MAX 64u
-#define WAYS_MAX   6u
-#define TIMES_MAX  20000u
+#define ROUNDS_MAX      64u
+#define WAYS_MAX        6u
+#define TIMES_MAX       20000u
+#define COMPARISONS_MAX 2u
+
+struct comparison {
+	size_t way; /* index */
+	/* What the ratio should not exceed; 0: no goal. */
+	double goal;
+	bool goal_is_p99; /* the goal is for the ratio of the 99th percentiles */
+};
 
 struct way {
 	const char *name;
@@ -29,11 +37,9 @@ struct way {
 	void (*before)(void *arg);
 	void (*after)(void *arg);
 	void *arg;
-	/* Index of the way that it is compared with; its own: it is the bare alternative. */
-	size_t against;
-	/* What the ratio should not exceed; 0: no goal. */
-	double goal;
-	bool goal_is_p99; /* the goal is for the ratio of the 99th percentiles */
+	/* What it is compared with; nothing: it is a bare alternative. */
+	struct comparison against[COMPARISONS_MAX];
+	size_t n_against;
 };
 
 struct contest {

@@ -121,25 +121,23 @@ static void compare(struct street *street)
 		  .before = stop_session,
 		  .after = resume_session,
 		  .arg = street,
-		  .goal = 2.0,
-		  .goal_is_p99 = true },
+		  .against = { { 0, 2.0, true } },
+		  .n_against = 1 },
 		{ .name = "4 KiB, the neighbour busy with 4 MiB",
 		  .run = brokered,
 		  .before = start_work,
 		  .after = end_work,
 		  .arg = street,
-		  .goal = 2.0,
-		  .goal_is_p99 = true },
-		{ .name = "bare: two round trips, the neighbour idle",
-		  .run = bare,
-		  .arg = street,
-		  .against = 3 },
-		{ .name = "bare: two round trips, the neighbour busy with 4 MiB",
+		  .against = { { 0, 2.0, true } },
+		  .n_against = 1 },
+		{ .name = "two round trips, the neighbour idle", .run = bare, .arg = street },
+		{ .name = "two round trips, the neighbour busy with 4 MiB",
 		  .run = bare,
 		  .before = start_work,
 		  .after = end_work,
 		  .arg = street,
-		  .against = 3 },
+		  .against = { { 3, 0, false } },
+		  .n_against = 1 },
 	};
 	const struct contest contest = {
 		.name = "a slow neighbour",
@@ -162,6 +160,7 @@ void case_neighbour(struct daemon_under_test *daemon)
 	child_start(&street.child, /* uid */ 0, neighbour, street.shared);
 	require(child_hear(&street.child));
 	client_open_mock(&street.client, 4 * KIB);
+	street.bare = (struct bare){ .device = &bare_mock };
 	bare_open(&street.bare, street.client.memory, street.client.address, 4 * KIB);
 	compare(&street);
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 4)

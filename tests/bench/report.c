@@ -69,78 +69,83 @@ static const char *verdict(double value, double goal)
 	return value <= goal ? "met" : "MISSED";
 }
 
-static void bare_row(const char *name, double median, double p99)
+static void way_row(const struct contest *contest, const struct way *way, const struct figures *f)
 {
-	printf("  %-*s %10.1f %10.1f\n", NAME_WIDTH - 2, name, median, p99);
+	double median = spread_of(f->median, contest->rounds).middle;
+	double p99 = spread_of(f->p99, contest->rounds).middle;
+
+	printf("  %-*s %10.1f %10.1f\n", NAME_WIDTH - 2, way->name, median, p99);
+	if (json)
+		fprintf(json,
+			"{\"case\":\"%s\",\"way\":\"%s\",\"median_us\":%.3f,\"p99_us\":%.3f,"
+			"\"rounds\":%zu,\"times\":%zu}\n",
+			contest->name, way->name, median, p99, contest->rounds, contest->times);
 }
 
-static void row(const struct way *way, double median, double p99, struct spread ratio,
-		struct spread ratio_p99)
+static void ratio_row(const struct comparison *with, const char *against, struct spread ratio,
+		      struct spread ratio_p99)
 {
-	double judged = way->goal_is_p99 ? ratio_p99.middle : ratio.middle;
-	char texts[2][64];
+	char name[128], texts[2][64];
 
+	snprintf(name, sizeof(name), "    against \"%s\"", against);
 	spread_text(texts[0], sizeof(texts[0]), ratio);
 	spread_text(texts[1], sizeof(texts[1]), ratio_p99);
-	printf("  %-*s %10.1f %10.1f  %-21s  %-21s", NAME_WIDTH - 2, way->name, median, p99,
-	       texts[0], texts[1]);
-	if (way->goal > 0)
-		printf("  goal %s%.1f: %s", way->goal_is_p99 ? "of p99 " : "", way->goal,
-		       verdict(judged, way->goal));
+	printf("%-*s  %-21s  %-21s", NAME_WIDTH + 22, name, texts[0], texts[1]);
+	if (with->goal > 0)
+		printf("  goal%s %.1f: %s", with->goal_is_p99 ? " of p99" : "", with->goal,
+		       verdict(with->goal_is_p99 ? ratio_p99.middle : ratio.middle, with->goal));
 	printf("\n");
 }
 
-static void json_row(const struct contest *contest, const struct way *way, double median,
-		     double p99, struct spread ratio, struct spread ratio_p99)
+static void ratio_json(const struct contest *contest, const struct way *way,
+		       const struct comparison *with, struct spread ratio, struct spread ratio_p99)
 {
 	fprintf(json,
-		"{\"case\":\"%s\",\"way\":\"%s\",\"median_us\":%.3f,\"p99_us\":%.3f,"
-		"\"rounds\":%zu,\"times\":%zu",
-		contest->name, way->name, median, p99, contest->rounds, contest->times);
-	if (&contest->ways[way->against] != way)
-		fprintf(json,
-			",\"against\":\"%s\",\"ratio\":%.3f,\"ratio_min\":%.3f,\"ratio_max\":%.3f,"
-			"\"p99_ratio\":%.3f,\"p99_ratio_min\":%.3f,\"p99_ratio_max\":%.3f",
-			contest->ways[way->against].name, ratio.middle, ratio.low, ratio.high,
-			ratio_p99.middle, ratio_p99.low, ratio_p99.high);
-	if (way->goal > 0)
-		fprintf(json, ",\"%s\":%.2f", way->goal_is_p99 ? "p99_goal" : "goal", way->goal);
+		"{\"case\":\"%s\",\"way\":\"%s\",\"against\":\"%s\",\"ratio\":%.3f,"
+		"\"ratio_min\":%.3f,\"ratio_max\":%.3f,\"p99_ratio\":%.3f,\"p99_ratio_min\":%.3f,"
+		"\"p99_ratio_max\":%.3f",
+		contest->name, way->name, contest->ways[with->way].name, ratio.middle, ratio.low,
+		ratio.high, ratio_p99.middle, ratio_p99.low, ratio_p99.high);
+	if (with->goal > 0)
+		fprintf(json, ",\"%s\":%.2f", with->goal_is_p99 ? "p99_goal" : "goal", with->goal);
 	fprintf(json, "}\n");
 }
 
-void report_contest(const struct contest *contest)
+static void compare(const struct contest *contest, const struct figures *figures, size_t i,
+		    const struct comparison *with)
+{
+	const struct figures *mine = &figures[i], *bare = &figures[with->way];
+	struct spread ratio = spread_of_ratios(mine->median, bare->median, contest->rounds);
+	struct spread ratio_p99 = spread_of_ratios(mine->p99, bare->p99, contest->rounds);
+
+	ratio_row(with, contest->ways[with->way].name, ratio, ratio_p99);
+	if (json)
+		ratio_json(contest, &contest->ways[i], with, ratio, ratio_p99);
+}
+
+const struct figures *report_contest(const struct contest *contest)
 {
 	static struct figures figures[WAYS_MAX];
-	size_t n = contest->rounds;
 
 	case_line(contest->name);
 	contest_run(contest, figures);
 	for (size_t i = 0; i < contest->n_ways; i++) {
-		const struct way *way = &contest->ways[i];
-		const struct figures *mine = &figures[i], *bare = &figures[way->against];
-		struct spread ratio = spread_of_ratios(mine->median, bare->median, n);
-		struct spread ratio_p99 = spread_of_ratios(mine->p99, bare->p99, n);
-		double median = spread_of(mine->median, n).middle;
-		double p99 = spread_of(mine->p99, n).middle;
-
-		if (way->against == i)
-			bare_row(way->name, median, p99);
-		else
-			row(way, median, p99, ratio, ratio_p99);
-		if (json)
-			json_row(contest, way, median, p99, ratio, ratio_p99);
+		way_row(contest, &contest->ways[i], &figures[i]);
+		for (size_t n = 0; n < contest->ways[i].n_against; n++)
+			compare(contest, figures, i, &contest->ways[i].against[n]);
 	}
+	return figures;
 }
 
 void report_value(const char *name, const char *what, const char *unit, struct spread value,
 		  double goal)
 {
 	case_line(name);
-	printf("  %-*s %10.1f %s", NAME_WIDTH - 2, what, value.middle, unit);
+	printf("  %-*s %10.4g %s", NAME_WIDTH - 2, what, value.middle, unit);
 	if (value.low < value.high)
-		printf(" (%.1f..%.1f)", value.low, value.high);
+		printf(" (%.4g..%.4g)", value.low, value.high);
 	if (goal > 0)
-		printf("  goal %.0f: %s", goal, verdict(value.middle, goal));
+		printf("  goal %.4g: %s", goal, verdict(value.middle, goal));
 	printf("\n");
 	if (!json)
 		return;

@@ -10,10 +10,13 @@
 /** report_open() - starts the table and, unless @path is NULL, the file. @title: of the table. */
 void report_open(const char *title, const char *path);
 
-/** report_contest() - runs a contest, and reports each of its ways. */
-void report_contest(const struct contest *contest);
+/**
+ * report_contest() - runs a contest, and reports each of its ways.
+ * Return: the figures of each way, until the next contest.
+ */
+const struct figures *report_contest(const struct contest *contest);
 
-/** report_value() - one number that is no time. @goal: what it should not exceed; 0: no goal. */
+/** report_value() - numbers that are no contest. @goal: what it should not exceed; 0: no goal. */
 void report_value(const char *name, const char *what, const char *unit, struct spread value,
 		  double goal);
 

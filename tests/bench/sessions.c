@@ -50,10 +50,15 @@ static void open_close_gone(void *arg)
 void case_start(struct daemon_under_test *daemon)
 {
 	static const struct way ways[] = {
-		{ .name = "bare: fork and exec of /bin/true, and its end", .run = bare_exec },
-		{ .name = "kvreg_open and kvreg_close", .run = open_close },
+		{ .name = "fork and exec of /bin/true, and its end", .run = bare_exec },
+		{ .name = "kvreg_open and kvreg_close",
+		  .run = open_close,
+		  .against = { { 0, 0, false } },
+		  .n_against = 1 },
 		{ .name = "kvreg_open and kvreg_close, and the session's end",
-		  .run = open_close_gone },
+		  .run = open_close_gone,
+		  .against = { { 0, 0, false } },
+		  .n_against = 1 },
 	};
 	static const struct contest contest = {
 		.name = "start of a session",
@@ -256,7 +261,9 @@ void case_idle(struct daemon_under_test *daemon)
 		  .run = register_in_crowd,
 		  .before = crowd_come,
 		  .after = crowd_go,
-		  .arg = &crowd },
+		  .arg = &crowd,
+		  .against = { { 0, 0, false } },
+		  .n_against = 1 },
 	};
 	static const struct contest contest = {
 		.name = "1000 idle sessions",

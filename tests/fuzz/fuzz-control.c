@@ -47,7 +47,7 @@
 #define ENDS_MAX  8u
 #define FIRST_UID 1000u
 #define UIDS      3u
-#define TURNS     4 /* of the loop after each step */
+#define TURNS     2 /* of the loop after each step */
 #define QUOTA     (1ull << 30)
 #define UID_QUOTA (3ull << 28)
 #define CLIENTS   5u
@@ -199,6 +199,7 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 			.down = spawned.down[1],
 			.up = spawned.up[1],
 		};
+		must(fcntl(e->up, F_SETFL, O_DIRECT | O_NONBLOCK) == 0);
 	}
 	spare_fini(&spare);
 	charge_fini(&charge);

@@ -102,6 +102,7 @@ void seed_control(void)
 		seed_step(CONTROL_ADMIN, 0);
 		up_admin(2, KVREG__ADMIN_REQUEST__BODY_STATUS);
 		up_admin(2, KVREG__ADMIN_REQUEST__BODY_CLIENTS);
+		up_report(0, 1, more, 0);
 		up_report(0, 1, false, 0);
 		up_admin(2, KVREG__ADMIN_REQUEST__BODY_REGIONS);
 		up_report(0, 2, more, 2);

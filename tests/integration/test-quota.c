@@ -61,6 +61,22 @@ static uint32_t must_register(struct holder *h, uint64_t length)
 	return reply->register_->regions[0]->region;
 }
 
+static bool one_session_is_left(void *arg)
+{
+	struct admin_status status;
+
+	(void)arg;
+	return admin_status(daemon_.admin_socket, &status) && status.sessions == 1;
+}
+
+static bool one_slab_is_granted(void *arg)
+{
+	struct admin_status status;
+
+	(void)arg;
+	return admin_status(daemon_.admin_socket, &status) && status.granted == GRANT_SLAB;
+}
+
 static void start(const char *config)
 {
 	const struct daemon_options options = { .config = config };
@@ -106,10 +122,7 @@ static void a_quota_is_shared_by_the_connections_of_a_uid(void **state)
 	assert_int_equal(status.grants_refused, 1);
 	assert_int_equal(status.users, 1);
 	let_go(&a);
-	/* It ends in its own time: the books say when. */
-	do
-		require(admin_status(daemon_.admin_socket, &status));
-	while (status.sessions != 1);
+	assert_true(wait_until(one_session_is_left, NULL));
 	must_register(&b, 2 * MIB);
 	let_go(&b);
 	daemon_end(&daemon_);
@@ -209,8 +222,6 @@ static void the_kernels_limit_is_told_from_the_quota(void **state)
 /* One slab more than is needed stays; beyond that a grant goes back. */
 static void a_large_grant_goes_back(void **state)
 {
-	struct admin_status status;
-
 	(void)state;
 	start("[quota]\ntotal = 4G\nper_uid = 2G\n");
 	struct holder h = hold(GRANT_SLAB + MIB);
@@ -223,9 +234,7 @@ static void a_large_grant_goes_back(void **state)
 	assert_non_null(raw_deregister(h.raw, must_register(&h, 4096))->done);
 	assert_int_equal(raw_who_am_i(h.raw)->who_am_i->granted, GRANT_SLAB);
 	/* Its words to the supervisor come before its answer to us. */
-	do
-		require(admin_status(daemon_.admin_socket, &status));
-	while (status.granted != GRANT_SLAB);
+	assert_true(wait_until(one_slab_is_granted, NULL));
 	let_go(&h);
 	daemon_end(&daemon_);
 }
@@ -247,9 +256,7 @@ static void connections_of_a_uid_are_bounded(void **state)
 	assert_int_equal(status.accepted, 3);
 	assert_int_equal(status.refused, 1);
 	kvreg_close(k[0]);
-	do
-		require(admin_status(daemon_.admin_socket, &status));
-	while (status.sessions != 1);
+	assert_true(wait_until(one_session_is_left, NULL));
 	assert_int_equal(kvreg_open(NULL, &k[0]), 0);
 	kvreg_close(k[0]);
 	kvreg_close(k[1]);

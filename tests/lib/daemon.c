@@ -35,8 +35,23 @@ static void write_config(const struct daemon_under_test *d)
 	require(fclose(file) == 0);
 }
 
+/* Of a test that failed half-way: the next one begins with none. */
+static void end_leftovers(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	pid_t pid;
+
+	while (file && fscanf(file, "%d", &pid) == 1) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	if (file)
+		fclose(file);
+}
+
 void daemon_prepare(struct daemon_under_test *d, const struct daemon_options *options)
 {
+	end_leftovers();
 	*d = (struct daemon_under_test){ .fds = open_fds() };
 	if (options)
 		d->options = *options;

@@ -221,6 +221,24 @@ static int do_destroy(struct worker *w, char **args)
 	return r < 0 ? failed_verbs(w, r) : done(0);
 }
 
+/* attack NAME PID: asks a session that runs its attacker's code (tests/attack). */
+static int do_attack(struct worker *w, char **args)
+{
+	struct kvreg_buffer_options options = { .size = sizeof(options) };
+	int fd = memfd_create("attack", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	struct kvreg_buffer *buffer;
+	char label[65];
+	int r;
+
+	snprintf(label, sizeof(label), "attack:%s:%s", args[0], args[1]);
+	options.label = label;
+	if (ftruncate(fd, 4096) < 0)
+		return failed_verbs(w, -errno);
+	r = kvreg_buffer_memfd(w->k, fd, NULL, 4096, &options, &buffer);
+	close(fd);
+	return done(r);
+}
+
 /* Ends the connection without a word, and goes on. */
 static int do_hangup(struct worker *w, char **args)
 {
@@ -359,6 +377,7 @@ static const struct {
 	{ "pin", do_pin },         { "deregister", do_deregister }, { "release", do_release },
 	{ "detach", do_detach },   { "close", do_close },           { "leave", do_leave },
 	{ "fork", do_fork },       { "window", do_window },         { "hangup", do_hangup },
+	{ "attack", do_attack },
 };
 
 static int run(struct worker *w, char *line)
