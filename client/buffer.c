@@ -2,6 +2,7 @@
 #include "client/buffer.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,9 @@ static int release_buffer(struct kvreg_buffer *buffer, struct failure *f)
 	call.request.body_case = KVREG__REQUEST__BODY_RELEASE_BUFFER;
 	call.request.release_buffer = &release;
 	code = connection_call(c, &call, f, &reply);
+	/* The errno alone must say whether it is freed, whatever code a session answers with. */
+	if (failure_errno(code) == EINVAL)
+		return code;
 	buffer_free(buffer);
 	return c->lost ? KVREG_E_OK : code;
 }

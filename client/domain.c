@@ -106,7 +106,8 @@ static int detach_domain(struct kvreg_domain *domain, struct failure *f)
 	call.request.body_case = KVREG__REQUEST__BODY_DETACH_DOMAIN;
 	call.request.detach_domain = &detach;
 	code = connection_call(c, &call, f, &reply);
-	if (code == KVREG_E_BUSY)
+	/* The errno alone must say whether it is freed, whatever code a session answers with. */
+	if (failure_errno(code) == EBUSY || failure_errno(code) == EINVAL)
 		return code;
 	domain_free(domain);
 	return c->lost ? KVREG_E_OK : code;

@@ -131,8 +131,8 @@ const char *kvreg_domain_device(const struct kvreg_domain *domain);
 /**
  * kvreg_detach() - gives a domain back.
  *
- * Return: 0; -EBUSY (KVREG_E_BUSY) it has regions; otherwise it is freed, also if the session is
- * gone (0).
+ * Return: 0; -EBUSY (KVREG_E_BUSY) it has regions; -EINVAL (KVREG_E_FORKED). In these two it stays;
+ * otherwise it is freed, also if the session is gone (0).
  */
 int kvreg_detach(struct kvreg_domain *domain);
 

@@ -16,22 +16,30 @@ void books_init(struct books *books, const struct config *config)
 	LIST_INIT(&books->accounts);
 }
 
+static bool is_unused(const struct usage *usage)
+{
+	return usage->sessions == 0 && usage->granted == 0;
+}
+
 void books_fini(struct books *books)
 {
 	assert(LIST_EMPTY(&books->accounts));
-	assert(books->sessions == 0 && books->granted == 0);
+	assert(is_unused(&books->total));
+	for (size_t i = 0; i <= CLASSES_MAX; i++)
+		assert(is_unused(&books->classes[i]));
 }
 
-static struct account *account_get(struct books *books, uid_t uid)
+static struct account *account_get(struct books *books, size_t klass, uid_t uid)
 {
 	struct account *account;
 
 	LIST_FOREACH(account, &books->accounts, link)
-		if (account->uid == uid)
+		if (account->klass == klass && account->uid == uid)
 			return account;
 	account = calloc(1, sizeof(*account));
 	if (!account)
 		return NULL;
+	account->klass = klass;
 	account->uid = uid;
 	LIST_INSERT_HEAD(&books->accounts, account, link);
 	return account;
@@ -39,58 +47,84 @@ static struct account *account_get(struct books *books, uid_t uid)
 
 static void account_put(struct account *account)
 {
-	if (account->sessions > 0)
+	if (account->used.sessions > 0)
 		return;
-	assert(account->granted == 0);
+	assert(is_unused(&account->used));
 	LIST_REMOVE(account, link);
 	free(account);
 }
 
-int charge_init(struct charge *charge, struct books *books, uid_t uid)
+/* What bounds an account, from the inside out. */
+struct bound {
+	const char *scope;
+	struct usage *used;
+	uint64_t bytes;
+	uint32_t sessions;
+};
+
+#define BOUNDS 3
+
+static void find_bounds(struct books *books, struct account *account, struct bound bounds[BOUNDS])
 {
-	struct account *account = account_get(books, uid);
+	const struct config *config = books->config;
+	const struct class_rule *rule = &config->classes[account->klass];
+	struct uid_rule uid = config_uid(config, account->uid);
+
+	bounds[0] = (struct bound){ "uid", &account->used, uid.bytes, uid.sessions };
+	bounds[1] = (struct bound){ "class", &books->classes[account->klass], rule->bytes,
+				    rule->sessions };
+	bounds[2] = (struct bound){ "host", &books->total, config->total_bytes, config->sessions };
+}
+
+int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid)
+{
+	struct account *account = account_get(books, klass, uid);
+	struct bound bounds[BOUNDS];
 
 	if (!account)
 		return -ENOMEM;
-	if (account->sessions >= config_uid(books->config, uid).sessions ||
-	    books->sessions >= books->config->sessions) {
+	find_bounds(books, account, bounds);
+	for (size_t i = 0; i < BOUNDS; i++) {
+		if (bounds[i].used->sessions < bounds[i].sessions)
+			continue;
 		account_put(account);
 		return KVREG_E_LIMIT_SESSIONS;
 	}
-	account->sessions++;
-	books->sessions++;
+	for (size_t i = 0; i < BOUNDS; i++)
+		bounds[i].used->sessions++;
 	*charge = (struct charge){ .books = books, .account = account };
 	return 0;
 }
 
-static uint64_t left(uint64_t limit, uint64_t used)
+static uint64_t left(const struct bound *bound)
 {
-	return limit > used ? (limit - used) / PAGE * PAGE : 0;
+	uint64_t used = bound->used->granted;
+
+	return bound->bytes > used ? (bound->bytes - used) / PAGE * PAGE : 0;
 }
 
 int charge_raise(struct charge *charge, uint64_t need, uint64_t want, struct quota *ret_quota)
 {
-	struct books *books = charge->books;
-	struct account *account = charge->account;
-	uint64_t uid_limit = config_uid(books->config, account->uid).bytes;
-	uint64_t total_limit = books->config->total_bytes;
-	uint64_t of_uid = charge->bytes + left(uid_limit, account->granted);
-	uint64_t of_total = charge->bytes + left(total_limit, books->granted);
-	bool total = of_total < of_uid;
-	uint64_t most = total ? of_total : of_uid;
+	struct bound bounds[BOUNDS], *tight = &bounds[0];
+	uint64_t most;
 
+	find_bounds(charge->books, charge->account, bounds);
+	for (size_t i = 1; i < BOUNDS; i++)
+		if (left(&bounds[i]) < left(tight))
+			tight = &bounds[i];
 	*ret_quota = (struct quota){
-		.used = total ? books->granted : account->granted,
-		.limit = total ? total_limit : uid_limit,
-		.total = total,
+		.used = tight->used->granted,
+		.limit = tight->bytes,
+		.scope = tight->scope,
 	};
+	most = charge->bytes + left(tight);
 	if (need > most)
 		return KVREG_E_LIMIT_QUOTA;
 	if (want > most)
 		want = most;
 	if (want > charge->bytes) {
-		account->granted += want - charge->bytes;
-		books->granted += want - charge->bytes;
+		for (size_t i = 0; i < BOUNDS; i++)
+			bounds[i].used->granted += want - charge->bytes;
 		charge->bytes = want;
 	}
 	return 0;
@@ -98,22 +132,25 @@ int charge_raise(struct charge *charge, uint64_t need, uint64_t want, struct quo
 
 void charge_lower(struct charge *charge, uint64_t bytes)
 {
-	uint64_t back;
+	struct bound bounds[BOUNDS];
 
 	assert(bytes <= charge->bytes);
-	back = charge->bytes - bytes;
-	charge->account->granted -= back;
-	charge->books->granted -= back;
+	find_bounds(charge->books, charge->account, bounds);
+	for (size_t i = 0; i < BOUNDS; i++)
+		bounds[i].used->granted -= charge->bytes - bytes;
 	charge->bytes = bytes;
 }
 
 void charge_fini(struct charge *charge)
 {
+	struct bound bounds[BOUNDS];
+
 	if (!charge->books)
 		return;
 	charge_lower(charge, 0);
-	charge->account->sessions--;
-	charge->books->sessions--;
+	find_bounds(charge->books, charge->account, bounds);
+	for (size_t i = 0; i < BOUNDS; i++)
+		bounds[i].used->sessions--;
 	account_put(charge->account);
 	*charge = (struct charge){ 0 };
 }

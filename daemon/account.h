@@ -2,7 +2,8 @@
 #ifndef KVREG_DAEMON_ACCOUNT_H
 #define KVREG_DAEMON_ACCOUNT_H
 /*
- * The books: how many sessions there are and how many bytes they may pin, by uid and in all.
+ * The books: how many sessions there are and how many bytes they may pin: of a uid within a class,
+ * of a class, and in all. The tightest of the three decides.
  *
  * A charge is embedded in its holder (a session) and given back by the holder's destructor, so a
  * booking cannot be forgotten. An account lives as long as a charge refers to it. books_fini()
@@ -16,11 +17,16 @@
 #include "daemon/config.h"
 #include "proto/limits.h"
 
-struct account {
-	LIST_ENTRY(account) link; /* books::accounts */
-	uid_t uid;
+struct usage {
 	uint32_t sessions;
 	uint64_t granted; /* bytes */
+};
+
+struct account {
+	LIST_ENTRY(account) link; /* books::accounts */
+	size_t klass;             /* of config::classes */
+	uid_t uid;
+	struct usage used;
 };
 
 /* Log lines about some uids. It outlives their accounts: who connects anew has no more lines. */
@@ -32,8 +38,8 @@ struct log_budget {
 struct books {
 	const struct config *config;
 	LIST_HEAD(account_list, account) accounts;
-	uint32_t sessions;
-	uint64_t granted;
+	struct usage total;
+	struct usage classes[1 + CLASSES_MAX];
 	struct log_budget log_budgets[LOG_BUDGETS]; /* by uid modulo their number */
 };
 
@@ -47,16 +53,16 @@ void books_init(struct books *books, const struct config *config);
 void books_fini(struct books *books);
 
 /**
- * charge_init() - books one session for @uid.
+ * charge_init() - books one session for @uid, who came through the socket of class @klass.
  * Return: 0; KVREG_E_LIMIT_SESSIONS; or -ENOMEM.
  */
-int charge_init(struct charge *charge, struct books *books, uid_t uid);
+int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid);
 
 /** What bounded a grant, for the one who is refused. */
 struct quota {
 	uint64_t used;
 	uint64_t limit;
-	bool total; /* the host's limit, not the uid's */
+	const char *scope; /* whose limit it is: "uid", "class" or "host" */
 };
 
 /**

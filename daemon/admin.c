@@ -52,14 +52,37 @@ static size_t fill_users(struct supervisor *supervisor, Kvreg__UserUsage *usage,
 			break;
 		kvreg__user_usage__init(&usage[n]);
 		usage[n].uid = account->uid;
-		usage[n].sessions = account->sessions;
+		usage[n].class_ = (char *)supervisor->config.classes[account->klass].name;
+		usage[n].sessions = account->used.sessions;
 		usage[n].sessions_limit = rule.sessions;
-		usage[n].granted = account->granted;
+		usage[n].granted = account->used.granted;
 		usage[n].granted_limit = rule.bytes;
 		list[n] = &usage[n];
 		n++;
 	}
 	return n;
+}
+
+static size_t fill_classes(struct supervisor *supervisor, Kvreg__ClassUsage *usage,
+			   Kvreg__ClassUsage **list)
+{
+	const struct config *config = &supervisor->config;
+
+	for (size_t i = 0; i < config->n_classes; i++) {
+		kvreg__class_usage__init(&usage[i]);
+		usage[i].name = (char *)config->classes[i].name;
+		usage[i].socket = supervisor->clients[i].path;
+		usage[i].sessions = supervisor->books.classes[i].sessions;
+		usage[i].granted = supervisor->books.classes[i].granted;
+		usage[i].sessions_limit = config->classes[i].sessions < config->sessions
+						  ? config->classes[i].sessions
+						  : config->sessions;
+		usage[i].granted_limit = config->classes[i].bytes < config->total_bytes
+						 ? config->classes[i].bytes
+						 : config->total_bytes;
+		list[i] = &usage[i];
+	}
+	return config->n_classes;
 }
 
 static int on_status(struct supervisor *supervisor, struct session *admin,
@@ -68,6 +91,7 @@ static int on_status(struct supervisor *supervisor, struct session *admin,
 	/* As many as fit one record at 40 bytes each; a host has a handful of tenants. */
 	enum { USERS_MAX = 1024 };
 	static Kvreg__UserUsage usage[USERS_MAX], *list[USERS_MAX];
+	Kvreg__ClassUsage class_usage[1 + CLASSES_MAX], *classes[1 + CLASSES_MAX];
 	Kvreg__StatusReply status = KVREG__STATUS_REPLY__INIT;
 	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
 
@@ -79,12 +103,14 @@ static int on_status(struct supervisor *supervisor, struct session *admin,
 	status.privileged = supervisor->privilege.switch_user && supervisor->privilege.raise_limit;
 	status.missing = (char **)supervisor->privilege.missing;
 	status.n_missing = supervisor->privilege.n_missing;
-	status.sessions = supervisor->books.sessions;
+	status.sessions = supervisor->books.total.sessions;
 	status.sessions_limit = supervisor->config.sessions;
-	status.granted = supervisor->books.granted;
+	status.granted = supervisor->books.total.granted;
 	status.granted_limit = supervisor->config.total_bytes;
 	status.users = list;
 	status.n_users = fill_users(supervisor, usage, list, USERS_MAX);
+	status.classes = classes;
+	status.n_classes = fill_classes(supervisor, class_usage, classes);
 	status.accepted = supervisor->accepted;
 	status.refused = supervisor->refused;
 	status.grants_refused = supervisor->grants_refused;
@@ -111,7 +137,7 @@ void admin_tell_client(struct session *admin, uint32_t seq, struct session *sess
 	info.gid = session->peer.gid;
 	info.comm = session->peer.comm;
 	info.cgroup = session->peer.cgroup;
-	info.class_ = "default";
+	info.class_ = (char *)session_class(session);
 	info.session_pid = (uint32_t)session->pid;
 	info.session_uid = supervisor->privilege.uid;
 	info.state = (char *)session_state_name(session->state);

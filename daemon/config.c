@@ -141,12 +141,60 @@ static int set_text(char *ret_text, size_t size, const char *value)
 	return 0;
 }
 
+static struct class_rule *class_for(struct parse *p, const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+	struct config *config = p->config;
+	struct class_rule *rule = &config->classes[config->n_classes];
+
+	if (!*name || strlen(name) > CLASS_NAME_MAX || strspn(name, plain) != strlen(name)) {
+		p->reason = "a class is named in small letters, digits, '-', '_' and '.'";
+		return NULL;
+	}
+	for (size_t i = 1; i < config->n_classes; i++)
+		if (strcmp(config->classes[i].name, name) == 0)
+			return &config->classes[i];
+	if (config->n_classes > CLASSES_MAX) {
+		p->reason = "too many classes";
+		return NULL;
+	}
+	/* What the section leaves out is bounded by the host's limits alone. */
+	*rule = (struct class_rule){ .mode = 0666, .bytes = UINT64_MAX, .sessions = UINT32_MAX };
+	strcpy(rule->name, name);
+	config->n_classes++;
+	return rule;
+}
+
+static int set_class(struct parse *p, const char *section, const char *key, const char *value)
+{
+	struct class_rule *rule = class_for(p, section + strlen("class "));
+	char *end;
+
+	if (!rule)
+		return -EINVAL;
+	if (strcmp(key, "socket") == 0)
+		return *value == '/' ? set_text(rule->socket, sizeof(rule->socket), value)
+				     : -EINVAL;
+	if (strcmp(key, "mode") == 0) {
+		rule->mode = (mode_t)strtoul(value, &end, 8);
+		return *value && !*end && rule->mode <= 0777 ? 0 : -EINVAL;
+	}
+	if (strcmp(key, "bytes") == 0)
+		return config_size(value, p->whole, &rule->bytes);
+	if (strcmp(key, "sessions") == 0)
+		return parse_number(value, &rule->sessions);
+	p->reason = "unknown key";
+	return -EINVAL;
+}
+
 static int set(struct parse *p, const char *section, const char *key, const char *value)
 {
 	struct config *config = p->config;
 
 	if (strncmp(section, "uid ", 4) == 0)
 		return set_uid(p, section, key, value);
+	if (strncmp(section, "class ", 6) == 0)
+		return set_class(p, section, key, value);
 	if (strcmp(section, "daemon") == 0 && strcmp(key, "session_user") == 0)
 		return set_text(config->session_user, sizeof(config->session_user), value);
 	if (strcmp(section, "daemon") == 0 && strcmp(key, "cgroup") == 0)
@@ -202,6 +250,8 @@ static int defaults(struct config *config, uint64_t *ret_whole)
 		.uid_bytes = *ret_whole / 100 * DEFAULT_UID_PERCENT,
 		.sessions = DEFAULT_SESSIONS,
 		.uid_sessions = DEFAULT_SESSIONS_PER_UID,
+		.n_classes = 1,
+		.classes[0] = { .name = "default", .bytes = UINT64_MAX, .sessions = UINT32_MAX },
 	};
 	for (size_t i = 0; i < sizeof(access_names) / sizeof(access_names[0]); i++)
 		config->access |= access_names[i].bit;
@@ -256,6 +306,14 @@ int config_load(const char *path, struct config *ret_config, char *ret_words, si
 			config_fini(&config);
 			return r;
 		}
+	}
+	for (size_t i = 1; i < config.n_classes; i++) {
+		if (config.classes[i].socket[0])
+			continue;
+		snprintf(ret_words, size, "%s: [class %s] has no socket", path,
+			 config.classes[i].name);
+		config_fini(&config);
+		return -EINVAL;
 	}
 	*ret_config = config;
 	return 0;

@@ -18,8 +18,18 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "proto/limits.h"
+
 struct uid_rule {
 	uid_t uid;
+	uint64_t bytes;
+	uint32_t sessions;
+};
+
+struct class_rule {
+	char name[CLASS_NAME_MAX + 1];
+	char socket[108]; /* as sun_path */
+	mode_t mode;
 	uint64_t bytes;
 	uint32_t sessions;
 };
@@ -32,7 +42,9 @@ struct config {
 	uint64_t uid_bytes;
 	uint32_t sessions;
 	uint32_t uid_sessions;
-	uint32_t access; /* IB_UVERBS_ACCESS_* */
+	uint32_t access;  /* IB_UVERBS_ACCESS_* */
+	size_t n_classes; /* the first is "default", whose socket is a command line option */
+	struct class_rule classes[1 + CLASSES_MAX];
 	size_t n_rules;
 	struct uid_rule *rules;
 };

@@ -133,7 +133,8 @@ void gather_report(struct supervisor *supervisor, struct session *session,
 		admin_tell_regions(gather->admin, gather->seq, session, report);
 	else
 		admin_tell_client(gather->admin, gather->seq, session, report);
-	if (report->more)
+	/* Counts come in one record: what a session adds to them is for nobody. */
+	if (report->more && gather->regions)
 		return;
 	gather->asked[i] = NULL;
 	finish_if_done(gather);

@@ -13,6 +13,11 @@
 #include "proto/fdset.h"
 #include "proto/limits.h"
 
+void listener_init(struct listener *listener)
+{
+	*listener = (struct listener){ .fd = -1, .parked = -1, .spare = SPARE_INIT };
+}
+
 /* Makes the last two parts of the path's directory: /run/kvregd and /run/kvregd/client. */
 static int make_directory(const char *path, mode_t mode)
 {
@@ -52,7 +57,7 @@ int listener_bind(struct listener *listener, const char *path, mode_t dir_mode, 
 	struct stat st;
 	int r;
 
-	*listener = (struct listener){ .fd = -1, .parked = -1, .spare = SPARE_INIT };
+	listener_init(listener);
 	if (strlen(path) >= sizeof(address.sun_path))
 		return -ENAMETOOLONG;
 	strcpy(address.sun_path, path);
@@ -161,7 +166,7 @@ void listener_fini(struct listener *listener)
 	spare_fini(&listener->spare);
 	fd_close(&listener->parked);
 	fd_close(&listener->fd);
-	*listener = (struct listener){ .fd = -1, .parked = -1, .spare = SPARE_INIT };
+	listener_init(listener);
 }
 
 bool listener_paused(const struct listener *listener)

@@ -26,6 +26,9 @@ struct listener {
 	void *owner;
 };
 
+/** listener_init() - an empty one, that listener_fini() may have. */
+void listener_init(struct listener *listener);
+
 /**
  * listener_bind() - binds @path, making its directory (0755, or @dir_mode) if it is not there.
  * A socket that nobody listens on any more is replaced.

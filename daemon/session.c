@@ -3,18 +3,17 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/admin.h"
 #include "daemon/gather.h"
+#include "daemon/grant.h"
 #include "daemon/log.h"
 #include "daemon/supervisor.h"
 #include "daemon/sysfs.h"
@@ -35,6 +34,11 @@ static const char *const state_names[] = {
 const char *session_state_name(enum session_state state)
 {
 	return state_names[state];
+}
+
+const char *session_class(const struct session *session)
+{
+	return session->supervisor->config.classes[session->klass].name;
 }
 
 static void set_state(struct session *session, enum session_state state)
@@ -81,75 +85,6 @@ void session_kill(struct session *session)
 		log_error("cannot end session %d: %s", session->pid, strerror(-(int)pid));
 }
 
-/* ---- grants ---- */
-
-/* The session is our child and not reaped, so its number names it and nobody else. */
-static int set_limit(struct session *session, uint64_t bytes)
-{
-	const struct rlimit limit = { bytes, bytes };
-
-	if (!session->supervisor->privilege.raise_limit)
-		return 0;
-	return prlimit(session->pid, RLIMIT_MEMLOCK, &limit, NULL) < 0 ? -errno : 0;
-}
-
-static uint64_t slabs(uint64_t bytes)
-{
-	return bytes > UINT64_MAX - GRANT_SLAB ? bytes
-					       : (bytes + GRANT_SLAB - 1) / GRANT_SLAB * GRANT_SLAB;
-}
-
-static void on_grant(struct session *session, const Kvreg__GrantRequest *request)
-{
-	Kvreg__GrantReply reply = KVREG__GRANT_REPLY__INIT;
-	Kvreg__Down down = KVREG__DOWN__INIT;
-	uint64_t before = session->charge.bytes;
-	struct quota quota;
-	int r;
-
-	r = charge_raise(&session->charge, request->bytes, slabs(request->bytes), &quota);
-	if (r == 0) {
-		r = set_limit(session, session->charge.bytes);
-		if (r < 0) {
-			log_error("prlimit of session %d: %s", session->pid, strerror(-r));
-			charge_lower(&session->charge, before);
-		}
-		leaf_memory(&session->leaf, session->charge.bytes);
-	}
-	if (r != 0)
-		session->supervisor->grants_refused++;
-	reply.seq = request->seq;
-	reply.granted = session->charge.bytes;
-	reply.refused = r != 0;
-	reply.quota_used = quota.used;
-	reply.quota_limit = quota.limit;
-	reply.total = quota.total;
-	down.body_case = KVREG__DOWN__BODY_GRANT;
-	down.grant = &reply;
-	session_send(session, &down);
-}
-
-/*
- * First the limit falls, then the kernel is asked what is pinned: it cannot rise any more, so what
- * stays booked covers it whatever the session said.
- */
-static void on_grant_return(struct session *session, const Kvreg__GrantReturn *back)
-{
-	struct proc_status status;
-	uint64_t keep = back->bytes;
-
-	if (keep >= session->charge.bytes || set_limit(session, keep) < 0)
-		return;
-	if (proc_status(session->pid, &status) < 0 || !status.has_mm)
-		return;
-	if (status.vm_pin > keep)
-		keep = status.vm_pin;
-	if (status.vm_lck > keep)
-		keep = status.vm_lck;
-	if (keep < session->charge.bytes)
-		charge_lower(&session->charge, keep);
-}
-
 /* ---- what a session says ---- */
 
 static void on_device(struct session *session, const Kvreg__DeviceQuery *query)
@@ -188,9 +123,9 @@ static void on_client_message(struct session *session, const Kvreg__Up *up)
 		if (session->state == SESSION_SPAWNING)
 			set_state(session, SESSION_SERVING);
 	} else if (up->body_case == KVREG__UP__BODY_GRANT) {
-		on_grant(session, up->grant);
+		grant_request(session, up->grant);
 	} else if (up->body_case == KVREG__UP__BODY_GRANT_RETURN) {
-		on_grant_return(session, up->grant_return);
+		grant_return(session, up->grant_return);
 	} else if (up->body_case == KVREG__UP__BODY_DEVICE) {
 		on_device(session, up->device);
 	} else if (up->body_case == KVREG__UP__BODY_REPORT) {
@@ -347,7 +282,7 @@ static void welcome(struct session *session)
 	words.client_pid = (uint32_t)session->peer.pid;
 	words.client_uid = session->peer.uid;
 	words.client_gid = session->peer.gid;
-	words.class_ = "default";
+	words.class_ = (char *)session_class(session);
 	words.device = (char *)supervisor->device;
 	words.access_allowed = supervisor->config.access;
 	words.limit_is_fixed = !supervisor->privilege.raise_limit;
@@ -407,6 +342,7 @@ int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *pe
 		return abandon(session, supervisor, pid, spare);
 	session->supervisor = supervisor;
 	session->role = role;
+	session->klass = charge->account ? charge->account->klass : 0;
 	session->peer = *peer;
 	session->charge = *charge;
 	session->pid = pid;

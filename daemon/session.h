@@ -32,6 +32,7 @@ struct session {
 	struct supervisor *supervisor;
 	enum session_state state;
 	Kvreg__Role role;
+	size_t klass; /* of config::classes */
 	struct peer peer;
 	struct charge charge; /* of a client's session; its bytes are the grant */
 	pid_t pid;            /* 0 once reaped */
@@ -49,6 +50,9 @@ struct session {
 };
 
 const char *session_state_name(enum session_state state);
+
+/** session_class() - the name of the class that its client belongs to. */
+const char *session_class(const struct session *session);
 
 /**
  * session_new() - starts the process for @peer, which is taken over, and *@sock, which is closed.

@@ -95,7 +95,8 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 		supervisor->accepted += *sock < 0;
 		return;
 	}
-	r = charge_init(&charge, &supervisor->books, peer.uid);
+	r = charge_init(&charge, &supervisor->books, (size_t)(listener - supervisor->clients),
+			peer.uid);
 	if (r == KVREG_E_LIMIT_SESSIONS) {
 		struct uid_rule rule = config_uid(&supervisor->config, peer.uid);
 
@@ -143,7 +144,11 @@ static void on_admin(struct listener *listener, int *sock, struct spare *spare)
 
 bool supervisor_paused(const struct supervisor *supervisor)
 {
-	return listener_paused(&supervisor->clients) || listener_paused(&supervisor->admins);
+	bool paused = listener_paused(&supervisor->admins);
+
+	for (size_t i = 0; i < supervisor->config.n_classes; i++)
+		paused |= listener_paused(&supervisor->clients[i]);
+	return paused;
 }
 
 /* ---- begin, run, end ---- */
@@ -157,7 +162,7 @@ static void on_stop(struct ev_loop *loop, struct ev_signal *watcher, int events)
 
 	(void)events;
 	log_info("stops: live regions stay, %u sessions end with their clients",
-		 supervisor->books.sessions);
+		 supervisor->books.total.sessions);
 	(void)sd_notify(0, "STOPPING=1");
 	down.body_case = KVREG__DOWN__BODY_DRAINING;
 	down.draining = &draining;
@@ -167,13 +172,18 @@ static void on_stop(struct ev_loop *loop, struct ev_signal *watcher, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-static int bind_both(struct supervisor *supervisor, const struct options *options, char *words,
-		     size_t size)
+static int bind_all(struct supervisor *supervisor, const struct options *options, char *words,
+		    size_t size)
 {
+	const struct config *config = &supervisor->config;
 	const char *path = options->socket;
 	/* Who may connect is decided by who reaches the directory: containers mount it. */
-	int r = listener_bind(&supervisor->clients, path, 0755, 0666);
+	int r = listener_bind(&supervisor->clients[0], path, 0755, 0666);
 
+	for (size_t i = 1; r == 0 && i < config->n_classes; i++) {
+		path = config->classes[i].socket;
+		r = listener_bind(&supervisor->clients[i], path, 0755, config->classes[i].mode);
+	}
 	if (r == 0) {
 		path = options->admin_socket;
 		r = listener_bind(&supervisor->admins, path, 0700, 0600);
@@ -211,9 +221,10 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 		.device = options->device,
 		.spawner = { .exe = -1 },
 		.leaves = { .dir = -1 },
-		.clients = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 		.admins = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 	};
+	for (size_t i = 0; i <= CLASSES_MAX; i++)
+		listener_init(&supervisor->clients[i]);
 	r = config_load(options->config, &supervisor->config, ret_words, size);
 	if (r < 0)
 		return r;
@@ -233,7 +244,7 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 		files.rlim_cur = files.rlim_max - CHILD_NOFILE;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
-	return bind_both(supervisor, options, ret_words, size);
+	return bind_all(supervisor, options, ret_words, size);
 }
 
 static void watch_signals(struct supervisor *supervisor)
@@ -260,11 +271,12 @@ int supervisor_run(struct supervisor *supervisor)
 		return -ENOMEM;
 	supervisor->started = ev_now(supervisor->loop);
 	watch_signals(supervisor);
-	listener_start(&supervisor->clients, supervisor->loop, on_client, supervisor);
+	for (size_t i = 0; i < supervisor->config.n_classes; i++)
+		listener_start(&supervisor->clients[i], supervisor->loop, on_client, supervisor);
 	listener_start(&supervisor->admins, supervisor->loop, on_admin, supervisor);
 	for (size_t i = 0; i < supervisor->privilege.n_missing; i++)
 		log_warning("%s", supervisor->privilege.missing[i]);
-	log_info("%s serves %s with device %s", KVREG_VERSION, supervisor->clients.path,
+	log_info("%s serves %s with device %s", KVREG_VERSION, supervisor->clients[0].path,
 		 supervisor->device);
 	(void)sd_notify(0, "READY=1");
 	ev_run(supervisor->loop, 0);
@@ -277,9 +289,10 @@ void supervisor_fini(struct supervisor *supervisor)
 	int go = -1;
 
 	/* Not waited for: it ends when the kernel lets it. */
-	if (supervisor->clients.loop)
+	if (supervisor->loop)
 		(void)spawn_heir(&go);
-	listener_fini(&supervisor->clients);
+	for (size_t i = 0; i <= CLASSES_MAX; i++)
+		listener_fini(&supervisor->clients[i]);
 	listener_fini(&supervisor->admins);
 	fd_close(&go);
 	while (!LIST_EMPTY(&supervisor->sessions))

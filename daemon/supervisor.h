@@ -40,7 +40,7 @@ struct supervisor {
 	struct leaves leaves;
 	uint64_t n_leaves; /* ever made, for their names */
 	struct books books;
-	struct listener clients;
+	struct listener clients[1 + CLASSES_MAX]; /* one a class */
 	struct listener admins;
 	LIST_HEAD(session_list, session) sessions;
 	LIST_HEAD(gather_list, gather) gathers;

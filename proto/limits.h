@@ -25,6 +25,7 @@
 
 /* Labels are shown in one table column and one journal field. */
 #define LABEL_MAX 64u
+#define CLASS_NAME_MAX 32u
 /* A kernel comm is 15 bytes, an RDMA device name at most 63 (IB_DEVICE_NAME_MAX). */
 #define DEVICE_NAME_MAX 64u
 
@@ -86,6 +87,8 @@
 #define DEFAULT_UID_PERCENT      25u
 #define DEFAULT_SESSIONS         1024u
 #define DEFAULT_SESSIONS_PER_UID 64u
+/* Listening sockets of clients beside the default one: tenants of a node are few. */
+#define CLASSES_MAX 16u
 /* Log lines about one uid's misbehaviour in one window. */
 #define LOG_BURST    5u
 #define LOG_WINDOW_S 60.0

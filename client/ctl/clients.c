@@ -20,7 +20,7 @@ static const struct column columns[] = {
 	{ "uid", NULL, COLUMN_NUMBER, CLIENT(uid) },
 	{ "gid", NULL, COLUMN_NUMBER, CLIENT(gid) },
 	{ "user", "USER", COLUMN_USER, CLIENT(uid) },
-	{ "class", NULL, COLUMN_NAME, CLIENT(class_) },
+	{ "class", "CLASS", COLUMN_NAME, CLIENT(class_) },
 	{ "state", "STATE", COLUMN_STATE, CLIENT(state) },
 	{ "answered", NULL, COLUMN_BOOL, CLIENT(answered) },
 	{ "domains", "DOMAINS", COLUMN_NUMBER, ANSWERED(domains) },

@@ -14,7 +14,19 @@
 
 #define USER(member) FIELD(Kvreg__UserUsage, member), 0
 
+#define CLASS(member) FIELD(Kvreg__ClassUsage, member), 0
+
+static const struct column class_columns[] = {
+	{ "class", "CLASS", COLUMN_NAME, CLASS(name) },
+	{ "sessions", "SESSIONS", COLUMN_NUMBER, CLASS(sessions) },
+	{ "sessions_limit", "LIMIT", COLUMN_NUMBER, CLASS(sessions_limit) },
+	{ "granted", "GRANTED", COLUMN_SIZE, CLASS(granted) },
+	{ "granted_limit", "LIMIT", COLUMN_SIZE, CLASS(granted_limit) },
+	{ "socket", "SOCKET", COLUMN_PATH, CLASS(socket) },
+};
+
 static const struct column columns[] = {
+	{ "class", "CLASS", COLUMN_NAME, USER(class_) },
 	{ "uid", "UID", COLUMN_NUMBER, USER(uid) },
 	{ "user", "USER", COLUMN_USER, USER(uid) },
 	{ "sessions", "SESSIONS", COLUMN_NUMBER, USER(sessions) },
@@ -29,7 +41,7 @@ static const struct column columns[] = {
  */
 struct answer {
 	const struct options *options;
-	struct table *users;
+	struct table *users, *classes;
 	FILE *out; /* in memory */
 	struct json json;
 	bool begun;
@@ -96,6 +108,8 @@ static int take(void *arg, const Kvreg__AdminReply *reply)
 		return 0;
 	for (size_t i = 0; i < s->n_users; i++)
 		table_add(answer->users, s->users[i]);
+	for (size_t i = 0; i < s->n_classes; i++)
+		table_add(answer->classes, s->classes[i]);
 	if (answer->begun)
 		return 0;
 	answer->begun = true;
@@ -112,7 +126,9 @@ static int print_answer(struct answer *answer, char *const *text)
 
 	table_sort(answer->users);
 	if (answer->options->json) {
-		status = table_json(answer->users, &answer->json, "users");
+		status = table_json(answer->classes, &answer->json, "classes");
+		if (!status)
+			status = table_json(answer->users, &answer->json, "users");
 		json_end(&answer->json);
 	}
 	if (fflush(answer->out) || ferror(answer->out))
@@ -120,8 +136,15 @@ static int print_answer(struct answer *answer, char *const *text)
 	if (status)
 		return status;
 	fputs(*text, stdout);
-	if (answer->options->json || !table_rows(answer->users))
+	if (answer->options->json)
 		return 0;
+	/* The default class alone says nothing that the lines above have not said. */
+	if (table_rows(answer->classes) > 1) {
+		puts("");
+		status = table_print(answer->classes, answer->options);
+	}
+	if (status || !table_rows(answer->users))
+		return status;
 	puts("");
 	return table_print(answer->users, answer->options);
 }
@@ -150,9 +173,10 @@ int status_run(const struct options *options)
 	int status;
 
 	answer.users = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	answer.classes = table_new(class_columns, sizeof(class_columns) / sizeof(class_columns[0]));
 	answer.out = open_memstream(&text, &size);
 	answer.json.out = answer.out;
-	if (answer.users && answer.out)
+	if (answer.users && answer.classes && answer.out)
 		status = ask(&answer, &text);
 	else
 		status = complain(CTL_FAILED, "out of memory");
@@ -160,5 +184,6 @@ int status_run(const struct options *options)
 		fclose(answer.out);
 	free(text);
 	table_free(answer.users);
+	table_free(answer.classes);
 	return status;
 }

@@ -25,7 +25,7 @@ struct grant {
 	uint32_t seq;     /* of the request under way */
 	bool answered;
 	bool refused;
-	bool by_total;
+	char scope[16]; /* whose quota refused */
 	uint64_t quota_used;
 	uint64_t quota_limit;
 };

@@ -15,7 +15,7 @@ static void take_grant(struct grant *g, const Kvreg__GrantReply *reply)
 	g->answered = true;
 	g->granted = reply->granted;
 	g->refused = reply->refused;
-	g->by_total = reply->total;
+	text_clean(g->scope, sizeof(g->scope), reply->scope);
 	g->quota_used = reply->quota_used;
 	g->quota_limit = reply->quota_limit;
 }

@@ -63,7 +63,7 @@ static int refuse(struct client *c, uint64_t bytes, struct failure *f)
 	return failure_set(f, KVREG_E_LIMIT_QUOTA, KVREG_STAGE_PIN,
 			   "%s: %" PRIu64 " of %" PRIu64 " bytes are granted, and %" PRIu64
 			   " more needed",
-			   g->by_total ? "host" : "uid", g->quota_used, g->quota_limit, bytes);
+			   g->scope, g->quota_used, g->quota_limit, bytes);
 }
 
 int grant_take(struct client *c, uint64_t bytes, struct failure *f)

@@ -134,6 +134,8 @@ static int come_and_go(struct child *me, void *arg)
 	child_say(me);
 	child_hear(me);
 	require(raw_hello(raw, PROTOCOL_MAJOR)->hello);
+	child_say(me);
+	child_hear(me);
 	return 0;
 }
 
@@ -160,10 +162,15 @@ static void a_client_that_comes_and_goes_is_no_error(void **state)
 	assert_string_equal(line.state, "spawning");
 	require(kill(daemon_.pid, SIGSTOP) == 0);
 	child_say(&client);
+	require(child_hear(&client));
+	require(kill((pid_t)line.session_pid, SIGSTOP) == 0);
+	pid_t pid = client.pid;
+	child_say(&client);
 	assert_int_equal(child_end(&client), 0);
-	pid_t session = (pid_t)line.session_pid;
-	require(wait_until(is_zombie, &session));
 	require(kill(daemon_.pid, SIGCONT) == 0);
+	require(admin_client(daemon_.admin_socket, (uint32_t)pid, &line));
+	assert_string_equal(line.state, "draining");
+	require(kill((pid_t)line.session_pid, SIGCONT) == 0);
 	daemon_idle(&daemon_);
 	assert_int_equal(daemon_log_lines(&daemon_, "error"), 0);
 	assert_int_equal(daemon_log_lines(&daemon_, "warning: client"), 0);

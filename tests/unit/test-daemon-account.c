@@ -17,6 +17,11 @@ static const struct config config = {
 	.uid_bytes = 10 * PAGE,
 	.sessions = 4,
 	.uid_sessions = 2,
+	.n_classes = 2,
+	.classes = {
+		{ .name = "default", .bytes = UINT64_MAX, .sessions = UINT32_MAX },
+		{ .name = "small", .bytes = 5 * PAGE, .sessions = 2 },
+	},
 	.n_rules = 1,
 	.rules = rules,
 };
@@ -42,7 +47,7 @@ static struct charge open_charge(uid_t uid)
 {
 	struct charge charge = { 0 };
 
-	assert_int_equal(charge_init(&charge, &books, uid), 0);
+	assert_int_equal(charge_init(&charge, &books, 0, uid), 0);
 	return charge;
 }
 
@@ -51,10 +56,10 @@ static void sessions_of_one_uid_are_bounded(void **state)
 	struct charge a = open_charge(1), b = open_charge(1), c = { 0 }, d = open_charge(2);
 
 	(void)state;
-	assert_int_equal(charge_init(&c, &books, 1), KVREG_E_LIMIT_SESSIONS);
+	assert_int_equal(charge_init(&c, &books, 0, 1), KVREG_E_LIMIT_SESSIONS);
 	assert_null(c.books);
-	assert_int_equal(charge_init(&c, &books, 2), KVREG_E_LIMIT_SESSIONS);
-	assert_int_equal(books.sessions, 3);
+	assert_int_equal(charge_init(&c, &books, 0, 2), KVREG_E_LIMIT_SESSIONS);
+	assert_int_equal(books.total.sessions, 3);
 	charge_fini(&a);
 	a = open_charge(1);
 	charge_fini(&a);
@@ -70,7 +75,7 @@ static void sessions_of_the_host_are_bounded(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(charges); i++)
 		charges[i] = open_charge((uid_t)(10 + i));
-	assert_int_equal(charge_init(&e, &books, 99), KVREG_E_LIMIT_SESSIONS);
+	assert_int_equal(charge_init(&e, &books, 0, 99), KVREG_E_LIMIT_SESSIONS);
 	for (size_t i = 0; i < COUNT(charges); i++)
 		charge_fini(&charges[i]);
 	assert_true(LIST_EMPTY(&books.accounts));
@@ -84,16 +89,16 @@ static void what_is_wanted_is_booked(void **state)
 	(void)state;
 	assert_int_equal(charge_raise(&a, PAGE, 4 * PAGE, &quota), 0);
 	assert_int_equal(a.bytes, 4 * PAGE);
-	assert_int_equal(books.granted, 4 * PAGE);
-	assert_int_equal(a.account->granted, 4 * PAGE);
+	assert_int_equal(books.total.granted, 4 * PAGE);
+	assert_int_equal(a.account->used.granted, 4 * PAGE);
 	assert_int_equal(quota.used, 0);
 	assert_int_equal(quota.limit, 10 * PAGE);
-	assert_false(quota.total);
+	assert_string_equal(quota.scope, "uid");
 	/* Less than there is changes nothing. */
 	assert_int_equal(charge_raise(&a, PAGE, 2 * PAGE, &quota), 0);
 	assert_int_equal(a.bytes, 4 * PAGE);
 	charge_fini(&a);
-	assert_int_equal(books.granted, 0);
+	assert_int_equal(books.total.granted, 0);
 }
 
 static void a_slab_ends_where_the_quota_ends(void **state)
@@ -121,7 +126,7 @@ static void more_than_is_left_is_refused_and_nothing_changes(void **state)
 	assert_int_equal(charge_raise(&a, 4 * PAGE, 4 * PAGE, &quota), 0);
 	assert_int_equal(charge_raise(&a, 11 * PAGE, 64 * PAGE, &quota), KVREG_E_LIMIT_QUOTA);
 	assert_int_equal(a.bytes, 4 * PAGE);
-	assert_int_equal(books.granted, 4 * PAGE);
+	assert_int_equal(books.total.granted, 4 * PAGE);
 	assert_int_equal(quota.used, 4 * PAGE);
 	assert_int_equal(quota.limit, 10 * PAGE);
 	assert_int_equal(charge_raise(&a, UINT64_MAX, UINT64_MAX, &quota), KVREG_E_LIMIT_QUOTA);
@@ -138,7 +143,7 @@ static void the_host_bounds_all(void **state)
 	assert_int_equal(charge_raise(&a, 8 * PAGE, 8 * PAGE, &quota), 0);
 	assert_int_equal(charge_raise(&b, 20 * PAGE, 20 * PAGE, &quota), 0);
 	assert_int_equal(charge_raise(&c, 3 * PAGE, 3 * PAGE, &quota), KVREG_E_LIMIT_QUOTA);
-	assert_true(quota.total);
+	assert_string_equal(quota.scope, "host");
 	assert_int_equal(quota.used, 28 * PAGE);
 	assert_int_equal(quota.limit, 30 * PAGE);
 	assert_int_equal(charge_raise(&c, PAGE, 3 * PAGE, &quota), 0);
@@ -158,7 +163,7 @@ static void a_grant_is_lowered(void **state)
 	assert_int_equal(charge_raise(&b, PAGE, PAGE, &quota), KVREG_E_LIMIT_QUOTA);
 	charge_lower(&a, 2 * PAGE);
 	assert_int_equal(a.bytes, 2 * PAGE);
-	assert_int_equal(books.granted, 2 * PAGE);
+	assert_int_equal(books.total.granted, 2 * PAGE);
 	assert_int_equal(charge_raise(&b, 8 * PAGE, 8 * PAGE, &quota), 0);
 	charge_fini(&a);
 	charge_fini(&b);
@@ -174,7 +179,7 @@ static void grants_are_whole_pages(void **state)
 	(void)state;
 	odd.uid_bytes = 3 * PAGE + 100;
 	books_init(&own, &odd);
-	assert_int_equal(charge_init(&a, &own, 1), 0);
+	assert_int_equal(charge_init(&a, &own, 0, 1), 0);
 	assert_int_equal(charge_raise(&a, PAGE, 64 * PAGE, &quota), 0);
 	assert_int_equal(a.bytes, 3 * PAGE);
 	charge_fini(&a);
@@ -216,6 +221,31 @@ static void the_bound_outlives_the_sessions(void **state)
 	assert_int_equal(n, LOG_BURST);
 }
 
+/* The same uid in two classes has two accounts, and the class bounds all of its uids together. */
+static void a_class_bounds_its_uids_together(void **state)
+{
+	struct charge a, b, c;
+	struct quota quota;
+
+	(void)state;
+	assert_int_equal(charge_init(&a, &books, 1, 7), 0);
+	assert_int_equal(charge_init(&b, &books, 1, 8), 0);
+	assert_int_equal(charge_init(&c, &books, 1, 9), KVREG_E_LIMIT_SESSIONS);
+	assert_int_equal(charge_init(&c, &books, 0, 7), 0);
+	assert_int_equal(charge_raise(&a, 3 * PAGE, 3 * PAGE, &quota), 0);
+	assert_int_equal(charge_raise(&b, 3 * PAGE, 3 * PAGE, &quota), KVREG_E_LIMIT_QUOTA);
+	assert_string_equal(quota.scope, "class");
+	assert_int_equal(quota.used, 3 * PAGE);
+	assert_int_equal(quota.limit, 5 * PAGE);
+	assert_int_equal(charge_raise(&b, 2 * PAGE, 8 * PAGE, &quota), 0);
+	assert_int_equal(b.bytes, 2 * PAGE);
+	assert_int_equal(charge_raise(&c, 3 * PAGE, 3 * PAGE, &quota), 0);
+	charge_fini(&a);
+	assert_int_equal(charge_raise(&b, 5 * PAGE, 5 * PAGE, &quota), 0);
+	charge_fini(&b);
+	charge_fini(&c);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -231,6 +261,7 @@ int main(void)
 		TEST(grants_are_whole_pages),
 		TEST(lines_about_one_uid_are_bounded),
 		TEST(the_bound_outlives_the_sessions),
+		TEST(a_class_bounds_its_uids_together),
 	};
 
 	return RUN_GROUP("daemon-account", tests);

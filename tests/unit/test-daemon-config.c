@@ -204,6 +204,32 @@ static void a_missing_file_is_named(void **state)
 	assert_int_equal(config_load("/tmp", &config, words, sizeof(words)), -EIO);
 }
 
+static void a_class_has_a_socket_and_bounds(void **state)
+{
+	struct config config;
+
+	(void)state;
+	assert_int_equal(load("[class team-a]\nsocket = /run/x/s\nmode = 0660\nbytes = 8K\n"
+			      "[class b]\nsocket = /run/y/s\nsessions = 3\n",
+			      &config),
+			 0);
+	assert_int_equal(config.n_classes, 3);
+	assert_string_equal(config.classes[0].name, "default");
+	assert_string_equal(config.classes[1].name, "team-a");
+	assert_string_equal(config.classes[1].socket, "/run/x/s");
+	assert_int_equal(config.classes[1].mode, 0660);
+	assert_int_equal(config.classes[1].bytes, 8192);
+	assert_true(config.classes[1].sessions == UINT32_MAX);
+	assert_int_equal(config.classes[2].mode, 0666);
+	assert_int_equal(config.classes[2].sessions, 3);
+	config_fini(&config);
+	assert_int_equal(load("[class a]\nbytes = 8K\n", &config), -EINVAL);
+	assert_int_equal(load("[class A]\nsocket = /x\n", &config), -EINVAL);
+	assert_int_equal(load("[class a]\nsocket = x\n", &config), -EINVAL);
+	assert_int_equal(load("[class a]\nsocket = /x\nmode = 0999\n", &config), -EINVAL);
+	assert_int_equal(load("[daemon]\ncgroup = x\n", &config), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +241,7 @@ int main(void)
 		cmocka_unit_test(every_slip_names_its_line),
 		cmocka_unit_test(a_long_user_name_is_refused),
 		cmocka_unit_test(a_missing_file_is_named),
+		cmocka_unit_test(a_class_has_a_socket_and_bounds),
 	};
 
 	return RUN_GROUP("daemon-config", tests);
