@@ -184,11 +184,11 @@ $(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script) $(SESSION_PA
 	$(link_fuzz) $(call fuzz_wrap,control_send handles_init) -lprotobuf-c -lseccomp
 
 $(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
-	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer waitid leaf_objects channel_send log_line) \
+	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer spawn_heir waitid leaf_objects channel_send log_line) \
 		-lev -linih -lcap -lsystemd -lprotobuf-c
 
 $(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
-	$(link_fuzz) $(call fuzz_wrap,connect wire_send) -lprotobuf-c -lpthread
+	$(link_fuzz) $(call fuzz_wrap,connect wire_send uverbs_destroy_same_mr) -lprotobuf-c -lpthread
 
 $(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(BUILD)/obj/daemon/config.o $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) -linih -lm -lprotobuf-c
@@ -231,12 +231,17 @@ demo: packages
 
 check: packages
 	@$(MAKE) --no-print-directory -s all tests WERROR=1
+	@$(FUZZ_MAKE) fuzzers
 	@tests/layers
 	@BUILD=$(BUILD) tests/run
 
 check-unit check-integration check-vm: check-%:
 	@$(MAKE) --no-print-directory -s all tests
 	@BUILD=$(BUILD) tests/run $*
+
+check-fuzz:
+	@$(FUZZ_MAKE) fuzzers
+	@mkdir -p $(BUILD) && BUILD=$(BUILD) tests/run fuzz
 
 # The programs and their tests under sanitizers; the VM's part is left out.
 check-asan:
@@ -271,8 +276,9 @@ help:
 	@echo 'make            builds everything into build/'
 	@echo 'make demo       shows an unprivileged process register memory, in a VM (DEVICE=NAME: here)'
 	@echo 'make check      all tests: unit, integration (mock device), real verbs in a VM'
-	@echo 'make check-unit, check-integration, check-vm    one part of them'
+	@echo 'make check-unit, check-integration, check-fuzz, check-vm    one part of them'
 	@echo 'make check-asan, check-tsan    the first two under sanitizers'
+	@echo 'make fuzz       fuzzers, FUZZ_SECONDS (30) each, FUZZ="session ..." only those; FUZZ_KEEP=1 keeps what they learn'
 	@echo 'make bench      what a registration and a session cost, beside the bare alternative'
 	@echo 'make lint       formatting, clang-tidy, cppcheck, shellcheck, include layers'
 	@echo 'make format     formats the C sources'
@@ -281,6 +287,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all tests packages demo check check-unit check-integration check-vm check-asan check-tsan bench lint format help clean
+.PHONY: all tests packages demo check check-unit check-integration check-vm check-fuzz check-asan check-tsan fuzz fuzzers fuzz-seeds bench lint format help clean
 .DELETE_ON_ERROR:
 .SECONDARY: $(GEN_SRC) $(GEN_HDR)

@@ -151,6 +151,11 @@ static struct class_rule *class_for(struct parse *p, const char *name)
 		p->reason = "a class is named in small letters, digits, '-', '_' and '.'";
 		return NULL;
 	}
+	/* Two of one name could not be told apart in any listing. */
+	if (strcmp(config->classes[0].name, name) == 0) {
+		p->reason = "the default class has no section: its limits are [quota]";
+		return NULL;
+	}
 	for (size_t i = 1; i < config->n_classes; i++)
 		if (strcmp(config->classes[i].name, name) == 0)
 			return &config->classes[i];
@@ -168,6 +173,7 @@ static struct class_rule *class_for(struct parse *p, const char *name)
 static int set_class(struct parse *p, const char *section, const char *key, const char *value)
 {
 	struct class_rule *rule = class_for(p, section + strlen("class "));
+	unsigned long mode;
 	char *end;
 
 	if (!rule)
@@ -176,8 +182,9 @@ static int set_class(struct parse *p, const char *section, const char *key, cons
 		return *value == '/' ? set_text(rule->socket, sizeof(rule->socket), value)
 				     : -EINVAL;
 	if (strcmp(key, "mode") == 0) {
-		rule->mode = (mode_t)strtoul(value, &end, 8);
-		return *value && !*end && rule->mode <= 0777 ? 0 : -EINVAL;
+		mode = strtoul(value, &end, 8);
+		rule->mode = (mode_t)mode;
+		return *value && !*end && mode <= 0777 ? 0 : -EINVAL;
 	}
 	if (strcmp(key, "bytes") == 0)
 		return config_size(value, p->whole, &rule->bytes);

@@ -21,12 +21,6 @@ static int set_limit(struct session *session, uint64_t bytes)
 	return prlimit(session->pid, RLIMIT_MEMLOCK, &limit, NULL) < 0 ? -errno : 0;
 }
 
-static uint64_t slabs(uint64_t bytes)
-{
-	return bytes > UINT64_MAX - GRANT_SLAB ? bytes
-					       : (bytes + GRANT_SLAB - 1) / GRANT_SLAB * GRANT_SLAB;
-}
-
 void grant_request(struct session *session, const Kvreg__GrantRequest *request)
 {
 	Kvreg__GrantReply reply = KVREG__GRANT_REPLY__INIT;
@@ -35,7 +29,7 @@ void grant_request(struct session *session, const Kvreg__GrantRequest *request)
 	struct quota quota;
 	int r;
 
-	r = charge_raise(&session->charge, request->bytes, slabs(request->bytes), &quota);
+	r = charge_raise(&session->charge, request->bytes, grant_with_room(request->bytes), &quota);
 	if (r == 0) {
 		r = set_limit(session, session->charge.bytes);
 		if (r < 0) {

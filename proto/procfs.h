@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 struct proc_status {
-	bool has_mm; /* false of a zombie: what it had pinned may live on, and does not show */
+	bool has_mm;     /* false of a zombie: what it had pinned may live on, and does not show */
 	uint64_t vm_pin; /* bytes: pages pinned by drivers (mm->pinned_vm) */
 	uint64_t vm_lck; /* bytes: mlock(2) (mm->locked_vm), a counter of its own */
 	uint64_t cap_inh, cap_prm, cap_eff, cap_bnd, cap_amb;

@@ -15,8 +15,8 @@ enum session_exit {
 	EXIT_WRONG_VERSION = 100, /* not the kvregd-session of this kvregd */
 	EXIT_NOT_CONFINED = 101,  /* a capability was left, or prctl failed */
 	EXIT_NO_MEMORY = 102,
-	/* A region could not be destroyed, or pins are left: the grant is not free yet. Never logged
-	 * as a fault: the client can bring it about (a memory window bound to the MR). */
+	/* A region could not be destroyed, or pins are left: the grant is not free yet. Never
+	 * logged as a fault: the client can bring it about (a memory window bound to the MR). */
 	EXIT_REGIONS_LEFT = 103,
 	EXIT_SPAWN = 127, /* the child could not become a session: dropping privilege or exec */
 };

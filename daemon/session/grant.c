@@ -9,11 +9,6 @@
 #include "daemon/session/events.h"
 #include "proto/failure.h"
 
-static uint64_t round_up(uint64_t bytes, uint64_t unit)
-{
-	return (bytes + unit - 1) / unit * unit;
-}
-
 static uint64_t own_memlock(void)
 {
 	struct rlimit limit = { 0 };
@@ -102,9 +97,10 @@ void grant_give(struct client *c, uint64_t bytes)
 	uint64_t keep;
 
 	g->charged -= bytes;
-	/* One slab is kept at hand, so that a client that comes and goes does not ask each time. */
-	keep = round_up(g->charged, GRANT_SLAB) + GRANT_SLAB;
-	if (g->granted <= keep)
+	/* Twice the usual room is kept, so that a client that comes and goes does not ask each
+	 * time. */
+	keep = grant_with_room(g->charged);
+	if (g->granted / 2 <= keep)
 		return;
 	back.bytes = keep;
 	up.body_case = KVREG__UP__BODY_GRANT_RETURN;

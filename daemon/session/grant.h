@@ -2,9 +2,9 @@
 #ifndef KVREG_SESSION_GRANT_H
 #define KVREG_SESSION_GRANT_H
 /*
- * What this process may have pinned. The supervisor grants in slabs and sets RLIMIT_MEMLOCK to the
- * grant, so that the kernel refuses what our own arithmetic might miss. Most registrations stay
- * inside the slab at hand and need no word with the supervisor.
+ * What this process may have pinned. The supervisor grants more than is asked for and sets
+ * RLIMIT_MEMLOCK to the grant, so that the kernel refuses what our own arithmetic might miss. Most
+ * registrations stay inside the grant at hand and need no word with the supervisor.
  *
  * charged is the sum of our live regions. The kernel's count can only be lower (a client may
  * destroy a brokered MR itself), and is read when the sum alone would make us ask for more.

@@ -69,12 +69,12 @@ static bool one_session_is_left(void *arg)
 	return admin_status(daemon_.admin_socket, &status) && status.sessions == 1;
 }
 
-static bool one_slab_is_granted(void *arg)
+static bool only_the_room_is_granted(void *arg)
 {
 	struct admin_status status;
 
 	(void)arg;
-	return admin_status(daemon_.admin_socket, &status) && status.granted == GRANT_SLAB;
+	return admin_status(daemon_.admin_socket, &status) && status.granted == GRANT_ROOM_MIN;
 }
 
 static void start(const char *config)
@@ -96,7 +96,7 @@ static void the_quota_of_a_uid_ends(void **state)
 	const Kvreg__Snapshot *s = reply->error->snapshot;
 	assert_true(s->has_quota_limit && s->has_quota_used && s->has_need);
 	assert_int_equal(s->quota_limit, 3 * MIB);
-	assert_int_equal(s->quota_used, 3 * MIB); /* the slab reached to the end of the quota */
+	assert_int_equal(s->quota_used, 3 * MIB); /* the room reached to the end of the quota */
 	assert_int_equal(s->need, 2 * MIB);
 	assert_non_null(strstr(reply->error->detail, "uid"));
 	/* What fits still passes, and after a deregistration so does what did not. */
@@ -219,22 +219,22 @@ static void the_kernels_limit_is_told_from_the_quota(void **state)
 	daemon_end(&daemon_);
 }
 
-/* One slab more than is needed stays; beyond that a grant goes back. */
+/* The usual room beyond what is needed stays; what is far above that goes back. */
 static void a_large_grant_goes_back(void **state)
 {
 	(void)state;
 	start("[quota]\ntotal = 4G\nper_uid = 2G\n");
-	struct holder h = hold(GRANT_SLAB + MIB);
+	struct holder h = hold(65 * MIB);
 	/* Granted in any case; registered only where the kernel's limit follows. */
-	const Kvreg__Reply *reply = try_register(&h, GRANT_SLAB + MIB);
+	const Kvreg__Reply *reply = try_register(&h, 65 * MIB);
 	if (reply->register_)
 		assert_non_null(raw_deregister(h.raw, reply->register_->regions[0]->region)->done);
 	else
 		assert_true(raw_refused(reply, KVREG_E_LIMIT_MEMLOCK));
 	assert_non_null(raw_deregister(h.raw, must_register(&h, 4096))->done);
-	assert_int_equal(raw_who_am_i(h.raw)->who_am_i->granted, GRANT_SLAB);
+	assert_int_equal(raw_who_am_i(h.raw)->who_am_i->granted, GRANT_ROOM_MIN);
 	/* Its words to the supervisor come before its answer to us. */
-	assert_true(wait_until(one_slab_is_granted, NULL));
+	assert_true(wait_until(only_the_room_is_granted, NULL));
 	let_go(&h);
 	daemon_end(&daemon_);
 }

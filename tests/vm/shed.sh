@@ -18,7 +18,7 @@ session=$(field session <<<"$answer") leaf=$(leaf_of "$session")
 ok "the session is in a leaf of its own" grep -qE "^/kvregd-sessions/65534-${pid_of[a]}-[0-9]+$" <<<"$leaf"
 ok 'the supervisor is not in it' test "$(leaf_of "$daemon")" != "$leaf"
 ok 'the leaf counts the MR' test "$(objects "$leaf")" = 1
-ok 'it may have so much memory' test "$(value "$leaf/memory.max")" = $(((64 << 20) + (64 << 20) / 256))
+ok 'it may have so much memory' test "$(value "$leaf/memory.max")" = $(((64 << 20) + (32 << 20) / 256))
 ok 'and so many processes' test "$(value "$leaf/pids.max")" = 32
 ok 'and so many objects' grep -q 'hca_object=16385' "/sys/fs/cgroup$leaf/rdma.max"
 
@@ -31,7 +31,7 @@ ok 'session and client are gone' eventually gone "$session"
 ok 'the MR lives' test "$(mr_count)" = 1
 ok 'the leaf still counts it' test "$(objects "$leaf")" = 1
 sleep 1
-ok 'its grant stays booked' status_is granted $((64 * MIB))
+ok 'its grant stays booked' status_is granted $((32 * MIB))
 ok 'its session stays listed as draining' grep -q '"state": "draining"' <<<"$(kvregctl clients --json)"
 kill -9 "$holder"
 ok 'the last holder gone, the MR goes' eventually mr_count_is 0
@@ -48,7 +48,7 @@ bound() { # bound HOW
 	ok "$1: the connection is closed" eventually no_sessions
 	sleep 1
 	ok "$1: the MR lives: data moves by it" say w move 9
-	ok "$1: its grant stays booked" status_is granted $((64 * MIB))
+	ok "$1: its grant stays booked" status_is granted $((32 * MIB))
 	client_kill w
 	ok "$1: the client gone, the MR goes" eventually mr_count_is 0
 	ok "$1: and the grant" eventually status_is granted 0

@@ -67,7 +67,7 @@ privilege() {
 		'/dev/null /dev/null /dev/null /'
 	ok 'session: a filter for system calls' grep -q '^Seccomp:.2' "/proc/$session/status"
 	ok 'session: no_new_privs' grep -q '^NoNewPrivs:.1' "/proc/$session/status"
-	ok 'session: its limit is its grant' grep -qE "^Max locked memory +67108864 +67108864" "/proc/$session/limits"
+	ok 'session: its limit is its grant' grep -qE "^Max locked memory +134217728 +134217728" "/proc/$session/limits"
 }
 
 # killed STAGE COMMANDS...: a client killed there; the last command is under way when a leading - says so.
@@ -161,7 +161,7 @@ survive() {
 	kill -9 "$session"
 	ok 'survive: the session is gone' eventually gone "$session"
 	ok 'survive: data moves without it' say s move 7
-	ok 'survive: the grant stays booked while the client lives' status_is granted $((64 * MIB))
+	ok 'survive: the grant stays booked while the client lives' status_is granted $((32 * MIB))
 	kill -9 "$daemon"
 	wait "$daemon" 2>/dev/null
 	ok 'survive: data moves without any of us' say s move 8
