@@ -17,7 +17,7 @@
 #define require(condition) ((condition) ? (void)0 : check_failed(__FILE__, __LINE__, #condition))
 
 /** check_failed() - fails the test or ends the child. Does not return. */
-void check_failed(const char *file, int line, const char *words);
+void check_failed(const char *file, int line, const char *words) __attribute__((noreturn));
 
 /**
  * wait_until() - calls @holds until it is true, as long as anybody could want to wait (30 s).

@@ -238,6 +238,8 @@ void daemon_end(struct daemon_under_test *d)
 					      "runtime error:", "LeakSanitizer", "ThreadSanitizer",
 					      "Assertion" };
 
+	if (!d->dir[0])
+		return; /* the test was skipped before it started one */
 	if (d->pid) {
 		daemon_idle(d);
 		daemon_stop(d);
@@ -250,6 +252,7 @@ void daemon_end(struct daemon_under_test *d)
 		fail_msg("the log holds \"%s\"", alarms[i]);
 	}
 	require(nftw(d->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
+	d->dir[0] = '\0';
 	require(unsetenv("KVREG_SOCKET") == 0);
 	assert_int_equal(open_fds(), d->fds);
 }

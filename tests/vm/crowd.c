@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] && waitpid(pids[i], &status, 0) > 0)
 			good += status == 0;
+	free(pids);
 	printf("crowd: %zu of %zu registered, %s killed, %zu survivors moved all their bytes\n",
 	       ready, n, argv[4], good);
 	return ready != n || good != n - strtoul(argv[4], NULL, 10);
