@@ -8,11 +8,24 @@
  *
  *	[daemon]
  *	session_user = kvreg-session	who sessions run as
- *	cgroup = /path			where their cgroup leaves are made, below the cgroup2 mount;
- *or none [quota] total = 50%			bytes all sessions may pin: a size, or a share of
- *MemTotal per_uid = 25%			bytes the sessions of one uid may pin sessions =
- *1024 sessions_per_uid = 64 access = local_write,...	access flags that clients may ask for [uid
- *1000] bytes = 64G sessions = 200
+ *	cgroup = /path			where their leaves are made, below the cgroup2 mount; or none
+ *	[quota]
+ *	total = 50%			bytes all sessions may pin: a size, or a share of MemTotal
+ *	per_uid = 25%			bytes the sessions of one uid may pin
+ *	sessions = 1024
+ *	sessions_per_uid = 64
+ *	access = local_write,...	access flags that clients may ask for
+ *	[uid 1000]
+ *	bytes = 64G
+ *	sessions = 200
+ *	[class team-a]			clients that come through a socket of their own
+ *	socket = /run/kvregd/team-a/kvregd.sock
+ *	mode = 0660
+ *	bytes = 40%
+ *	sessions = 100
+ *
+ * A uid is not a tenant: pods share them. A class is: the directory of its socket is what its pods
+ * mount. Quota is by class, and within it by uid.
  */
 #include <stddef.h>
 #include <stdint.h>
