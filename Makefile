@@ -180,20 +180,20 @@ $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(GEN_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(KCFLAGS) $(CFLAGS) -Iclient -MMD -MP -c -o $@ $<
 
-$(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script) $(SESSION_PART) $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script fields) $(SESSION_PART) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,control_send handles_init) -lprotobuf-c -lseccomp
 
-$(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script fields) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer spawn_heir waitid leaf_objects channel_send log_line) \
 		-lev -linih -lcap -lsystemd -lprotobuf-c
 
-$(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script fields) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,connect wire_send uverbs_destroy_same_mr) -lprotobuf-c -lpthread
 
 $(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(BUILD)/obj/daemon/config.o $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) -linih -lm -lprotobuf-c
 
-$(BUILD)/fuzz-seeds: $(call fuzz_obj,seeds seeds-session seeds-control seeds-client script) $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-seeds: $(call fuzz_obj,seeds seeds-session seeds-control seeds-client script fields) $(BUILD)/libkvreg-proto.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -lprotobuf-c
 
 fuzzers: $(FUZZERS:%=$(BUILD)/fuzz-%)

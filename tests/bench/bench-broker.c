@@ -17,8 +17,9 @@ static const struct {
 	const char *name;
 	case_fn *run;
 } cases[] = {
-	{ "halves", case_ping_pong }, { "register", case_register },   { "start", case_start },
-	{ "memory", case_memory },    { "neighbour", case_neighbour }, { "idle", case_idle },
+	{ "halves", case_halves }, { "register", case_register }, { "large", case_large },
+	{ "start", case_start },   { "memory", case_memory },     { "neighbour", case_neighbour },
+	{ "idle", case_idle },
 };
 
 static bool wanted(const char *name, int argc, char **argv)

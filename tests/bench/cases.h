@@ -7,7 +7,7 @@ struct daemon_under_test;
 typedef void case_fn(struct daemon_under_test *daemon);
 
 /* registration.c: against round trips, and against round trips with the kernel's part. */
-case_fn case_ping_pong, case_register;
+case_fn case_halves, case_register, case_large;
 /* sessions.c */
 case_fn case_start, case_memory, case_idle;
 /* neighbour.c */

@@ -143,8 +143,8 @@ static void compare(struct street *street)
 		.name = "a slow neighbour",
 		.ways = ways,
 		.n_ways = COUNT(ways),
-		.rounds = 9,
-		.times = 3000,
+		.rounds = 15,
+		.times = 2000,
 	};
 
 	report_contest(&contest);

@@ -28,6 +28,9 @@ static void machine(const char *title)
 	(void)getloadavg(&load, 1);
 	printf("%s: Linux %s, %ld cpus, load %.1f, kvreg %s\n", title, host.release, cpus, load,
 	       KVREG_VERSION);
+	if (load > (double)cpus / 2)
+		printf("The machine has other work: the figures are worse than they would be "
+		       "alone.\n");
 	if (json)
 		fprintf(json,
 			"{\"run\":\"%s\",\"version\":\"%s\",\"kernel\":\"%s\",\"cpus\":%ld,"
@@ -140,12 +143,14 @@ const struct figures *report_contest(const struct contest *contest)
 void report_value(const char *name, const char *what, const char *unit, struct spread value,
 		  double goal)
 {
+	int digits = value.high < 100 ? 2 : 0;
+
 	case_line(name);
-	printf("  %-*s %10.4g %s", NAME_WIDTH - 2, what, value.middle, unit);
+	printf("  %-*s %10.*f %s", NAME_WIDTH - 2, what, digits, value.middle, unit);
 	if (value.low < value.high)
-		printf(" (%.4g..%.4g)", value.low, value.high);
+		printf(" (%.*f..%.*f)", digits, value.low, digits, value.high);
 	if (goal > 0)
-		printf("  goal %.4g: %s", goal, verdict(value.middle, goal));
+		printf("  goal %.0f: %s", goal, verdict(value.middle, goal));
 	printf("\n");
 	if (!json)
 		return;
@@ -176,9 +181,10 @@ void report_note(const char *words)
 
 int report_close(void)
 {
-	bool failed = fflush(stdout) != 0 || ferror(stdout);
+	bool failed;
 
 	printf("\n");
+	failed = fflush(stdout) != 0 || ferror(stdout);
 	if (json)
 		failed |= fclose(json) != 0;
 	json = NULL;

@@ -4,8 +4,9 @@
  * whatever bytes and fds it likes.
  *
  * The daemon is in the same thread: connect() and wire_send() of the library are replaced at link
- * time. A request is taken apart (it must be one) and the script's next answers are put into the
- * library's socket before it begins to wait; when there is none left, the socket is at its end.
+ * time (and what the kernel says of a region). A request is taken apart (it must be one) and the
+ *script's next answers are put into the library's socket before it begins to wait; when there is
+ *none left, the socket is at its end.
  *
  * The steps of a script (script.h) are the program's calls and the daemon's answers, each taken in
  * their order:
@@ -28,6 +29,7 @@
 #include "kvreg.pb-c.h"
 #include "proto/codec.h"
 #include "proto/fdset.h"
+#include "proto/uverbs.h"
 #include "proto/wire.h"
 #include "tests/fuzz/harness.h"
 #include "tests/fuzz/script.h"
@@ -49,6 +51,7 @@ static struct kvreg_region *regions[OBJECTS];
 /* ---- the daemon ---- */
 
 int __wrap_connect(int sock, const struct sockaddr *address, socklen_t length);
+int __wrap_uverbs_destroy_same_mr(int fd, uint32_t driver_id, const struct uverbs_mr *mr);
 int __real_wire_send(int sock, const void *bytes, size_t length, const int *fds, size_t n_fds,
 		     int flags);
 int __wrap_wire_send(int sock, const void *bytes, size_t length, const int *fds, size_t n_fds,
@@ -65,6 +68,18 @@ int __wrap_connect(int sock, const struct sockaddr *address, socklen_t length)
 	close(pair[0]);
 	daemon_end = pair[1];
 	return 0;
+}
+
+/* The kernel, asked by the library itself once the session is lost: it may say anything. */
+int __wrap_uverbs_destroy_same_mr(int fd, uint32_t driver_id, const struct uverbs_mr *mr)
+{
+	static const int results[] = {
+		0, ESTALE, EBUSY, EINVAL, EIO, ENODEV, EBADF, ENOTTY, EPERM
+	};
+
+	must(fd == device);
+	(void)driver_id;
+	return -results[mr->lkey % COUNT(results)];
 }
 
 static void send_record(const uint8_t *bytes, size_t length, size_t n_fds)
@@ -254,7 +269,7 @@ static void call_register(const struct step *step)
 	must(iova == 0 || kvreg_iova(regions[i]) == iova);
 }
 
-/* What is freed, the header says by errno: see kvreg_deregister(), kvreg_detach(). */
+/* What is freed, the header says by errno: for regions with -EIO, the code. */
 static void call_ends(const struct step *step)
 {
 	size_t i = step->arg % OBJECTS;
@@ -266,11 +281,11 @@ static void call_ends(const struct step *step)
 		    (r == -EIO && kvreg_error_code(kvreg_last_error()) == KVREG_E_DEVICE_GONE))
 			regions[i] = NULL;
 	} else if (step->op % CALLS == CALL_RELEASE && buffers[i]) {
-		check(kvreg_buffer_release(buffers[i]));
-		buffers[i] = NULL;
+		if (check(kvreg_buffer_release(buffers[i])) != -EINVAL)
+			buffers[i] = NULL;
 	} else if (step->op % CALLS == CALL_DETACH && domains[i]) {
 		r = check(kvreg_detach(domains[i]));
-		if (r != -EBUSY)
+		if (r != -EBUSY && r != -EINVAL)
 			domains[i] = NULL;
 	}
 }

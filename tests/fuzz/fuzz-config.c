@@ -24,6 +24,15 @@ static void check_config(const struct config *config)
 	must(strnlen(config->cgroup, sizeof(config->cgroup)) < sizeof(config->cgroup));
 	must(!config->cgroup[0] || config->cgroup[0] == '/' || strcmp(config->cgroup, "none") == 0);
 	must(config->total_bytes <= INT64_MAX && config->uid_bytes <= INT64_MAX);
+	must(config->n_classes >= 1 && config->n_classes <= COUNT(config->classes));
+	for (size_t i = 0; i < config->n_classes; i++) {
+		const struct class_rule *rule = &config->classes[i];
+
+		must(rule->name[0] && strlen(rule->name) <= CLASS_NAME_MAX);
+		must(rule->mode <= 0777 && strlen(rule->socket) < sizeof(rule->socket));
+		for (size_t j = 0; j < i; j++)
+			must(strcmp(config->classes[j].name, rule->name) != 0);
+	}
 	for (size_t i = 0; i < config->n_rules; i++) {
 		struct uid_rule rule = config_uid(config, config->rules[i].uid);
 

@@ -12,7 +12,7 @@
  *
  * The steps of a script (script.h); arg: which session, unless it says otherwise:
  *
- *	CLIENT, ADMIN  a connection; arg: its uid
+ *	CLIENT, ADMIN  a connection; arg: its uid and class
  *	UP             bytes: a record, written into the session's pipe
  *	ENDED          byte 0: exit status, or a signal from 128 on
  *	ORPHAN         the client's process is gone
@@ -28,7 +28,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,14 +43,17 @@
 #include "tests/fuzz/script.h"
 #include "tests/fuzz/steps.h"
 
-#define ENDS_MAX  8u
-#define FIRST_UID 1000u
-#define UIDS      3u
-#define TURNS     2 /* of the loop after each step */
-#define QUOTA     (1ull << 30)
-#define UID_QUOTA (3ull << 28)
-#define CLIENTS   5u
-#define PER_UID   3u
+#define ENDS_MAX    8u
+#define FIRST_UID   1000u
+#define UIDS        3u
+#define TURNS       2 /* of the loop after each step */
+#define QUOTA       (1ull << 30)
+#define UID_QUOTA   (3ull << 28)
+#define CLIENTS     5u
+#define CLASSES     2u
+#define CLASS_QUOTA (1ull << 29)
+#define PER_CLASS   2u
+#define PER_UID     3u
 
 /* The other ends of a session's channels, which its process holds. */
 struct ends {
@@ -73,6 +75,7 @@ static size_t shown, may_be_shown; /* lines about clients in administrators' ans
 pid_t __wrap_spawn_session(const struct spawner *s, int *client, int client_pidfd,
 			   const struct leaf *leaf, struct spare *spare);
 pid_t __wrap_spawn_killer(const struct spawner *s, int pidfd);
+pid_t __wrap_spawn_heir(int *ret_go);
 int __wrap_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options);
 int __wrap_leaf_objects(const struct leaf *leaf, uint64_t *ret_objects);
 void __wrap_log_line(enum log_level level, const char *format, ...)
@@ -101,6 +104,12 @@ pid_t __wrap_spawn_killer(const struct spawner *s, int pidfd)
 	if (abilities & CANNOT_KILL)
 		return -EAGAIN;
 	return abilities & NEEDS_A_KILLER ? process : 0;
+}
+
+pid_t __wrap_spawn_heir(int *ret_go)
+{
+	(void)ret_go;
+	return -EAGAIN;
 }
 
 int __wrap_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options)
@@ -190,9 +199,11 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 		return;
 	peer.pidfd = (int)syscall(SYS_pidfd_open, process, 0);
 	must(peer.pidfd >= 0 && spare_fill(&spare) == 0);
+	/* The least there is: a few records fill it, and then they are queued. */
+	must(setsockopt(spare.down[0], SOL_SOCKET, SO_SNDBUF, &(int){ 1 }, sizeof(int)) == 0);
 	spare_release(&spare);
 	if (role == KVREG__ROLE__ROLE_ADMIN ||
-	    charge_init(&charge, &supervisor.books, peer.uid) == 0) {
+	    charge_init(&charge, &supervisor.books, arg / UIDS % CLASSES, peer.uid) == 0) {
 		must(session_new(&supervisor, role, &peer, &charge, &sock, &spare) == 0);
 		*e = (struct ends){
 			.session = LIST_FIRST(&supervisor.sessions),
@@ -206,12 +217,25 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 	peer_fini(&peer);
 }
 
+/* How many lines an administrator may be shown for it: one for each client. */
+static size_t lines_asked_for(const struct ends *e, const struct step *step)
+{
+	static struct arena arena;
+	const Kvreg__Up *message = (const Kvreg__Up *)codec_unpack(&arena, &kvreg__up__descriptor,
+								   step->bytes, step->length);
+
+	if (e->session->role != KVREG__ROLE__ROLE_ADMIN || !message ||
+	    message->body_case != KVREG__UP__BODY_ADMIN ||
+	    message->admin->body_case != KVREG__ADMIN_REQUEST__BODY_CLIENTS)
+		return 0;
+	return supervisor.books.total.sessions;
+}
+
 static void say_up(struct ends *e, const struct step *step)
 {
 	if (e->up < 0 || step->length == 0 || step->length > UP_RECORD_MAX)
 		return;
-	for (const struct session *s = LIST_FIRST(&supervisor.sessions); s; s = LIST_NEXT(s, link))
-		may_be_shown += e->session->role == KVREG__ROLE__ROLE_ADMIN;
+	may_be_shown += lines_asked_for(e, step);
 	(void)!write(e->up, step->bytes, step->length);
 }
 
@@ -231,6 +255,8 @@ static void read_down(struct ends *e)
 		must(set.count == 0);
 		if (message->body_case == KVREG__DOWN__BODY_ADMIN)
 			shown += message->admin->n_clients;
+		must(message->body_case != KVREG__DOWN__BODY_ADMIN ||
+		     message->admin->n_regions <= REGIONS_PER_REPORT);
 	}
 	/* One line a question and client, however often its session reports. */
 	must(shown <= may_be_shown);
@@ -315,20 +341,32 @@ static void take(const struct step *step)
 	}
 }
 
+static bool is_same(const struct usage *a, const struct usage *b)
+{
+	return a->sessions == b->sessions && a->granted == b->granted;
+}
+
 static void check_books(void)
 {
 	const struct session *session;
-	uint64_t granted = 0;
-	uint32_t clients = 0;
+	struct usage total = { 0 }, classes[CLASSES] = { 0 };
 
 	LIST_FOREACH(session, &supervisor.sessions, link) {
-		granted += session->charge.bytes;
-		clients += session->role == KVREG__ROLE__ROLE_CLIENT;
+		/* cppcheck-suppress uninitvar */
+		bool is_client = session->role == KVREG__ROLE__ROLE_CLIENT;
+
+		total.granted += session->charge.bytes;
+		total.sessions += is_client;
+		classes[session->klass].granted += session->charge.bytes;
+		classes[session->klass].sessions += is_client;
 		must(session->state != SESSION_GONE);
 		must(session->channel.queued <= session->channel.queue_max);
 	}
-	must(granted == supervisor.books.granted && granted <= QUOTA);
-	must(clients == supervisor.books.sessions && clients <= CLIENTS);
+	must(is_same(&total, &supervisor.books.total));
+	for (size_t i = 0; i < CLASSES; i++)
+		must(is_same(&classes[i], &supervisor.books.classes[i]));
+	must(total.granted <= QUOTA && total.sessions <= CLIENTS);
+	must(classes[1].granted <= CLASS_QUOTA && classes[1].sessions <= PER_CLASS);
 }
 
 /* ---- one input ---- */
@@ -339,7 +377,6 @@ static void begin(void)
 		.device = "mock",
 		.spawner = { .exe = -1 },
 		.leaves = { .dir = -1 },
-		.clients = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 		.admins = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 		.config = {
 			.session_user = "fuzz",
@@ -348,8 +385,15 @@ static void begin(void)
 			.sessions = CLIENTS,
 			.uid_sessions = PER_UID,
 			.access = 0x1f,
+			.n_classes = CLASSES,
+			.classes = {
+				{ .name = "default", .bytes = UINT64_MAX, .sessions = UINT32_MAX },
+				{ .name = "fuzz", .bytes = CLASS_QUOTA, .sessions = PER_CLASS },
+			},
 		},
 	};
+	for (size_t i = 0; i < COUNT(supervisor.clients); i++)
+		listener_init(&supervisor.clients[i]);
 	books_init(&supervisor.books, &supervisor.config);
 	supervisor.loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_POLL);
 	must(supervisor.loop);

@@ -36,6 +36,7 @@
 #define MEMORY     (64u << 10)
 #define BIG_MEMORY (4u << 20) /* above POPULATE_MIN */
 #define OBJECTS    24u
+#define REGIONS    (ITEMS_PER_REGISTER + OBJECTS)
 #define QUOTA      (6u << 20)
 
 static int fds[FD_KINDS];
@@ -57,7 +58,7 @@ int __wrap_control_send(struct control *c, const Kvreg__Up *message);
 /* Tables that a script can fill, and that are searched in no time. */
 int __wrap_handles_init(struct handles *h, size_t capacity)
 {
-	return __real_handles_init(h, capacity < OBJECTS ? capacity : OBJECTS);
+	return __real_handles_init(h, capacity > BUFFERS_PER_SESSION ? REGIONS : OBJECTS);
 }
 
 static void say(Kvreg__Down *message)
@@ -79,7 +80,7 @@ static void answer_grant(uint32_t seq, uint64_t bytes)
 	reply.refused = policy == REFUSES || bytes > QUOTA;
 	reply.quota_used = QUOTA / 2;
 	reply.quota_limit = QUOTA;
-	reply.total = seq & 1;
+	reply.scope = seq & 1 ? "uid" : "a scope that is far too long";
 	if (reply.refused)
 		reply.granted = client.grant.granted;
 	message.body_case = KVREG__DOWN__BODY_GRANT;

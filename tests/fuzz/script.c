@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tests/fuzz/fields.h"
+
 #define HEAD 4u
 
 void script_read(struct script *ret_script, const uint8_t *data, size_t size)
@@ -50,12 +52,6 @@ uint8_t step_byte(const struct step *step, size_t i)
 
 /* ---- mutation ---- */
 
-static unsigned int next_random(unsigned int *state)
-{
-	*state = *state * 1103515245u + 12345u;
-	return *state >> 16;
-}
-
 static void insert(struct script *script, size_t at, const struct step *step)
 {
 	struct step copy = *step;
@@ -76,18 +72,21 @@ static void drop(struct script *script, size_t at)
 }
 
 /* Changes the bytes of one step. @room: where they lie from then on. */
-static void change_bytes(struct step *step, uint8_t *room, size_t size)
+static void change_bytes(struct step *step, uint8_t *room, size_t size, unsigned int *random)
 {
 	if (step->length > size)
 		step->length = size;
 	memcpy(room, step->bytes, step->length);
-	step->length = LLVMFuzzerMutate(room, step->length, size);
+	if (next_random(random) % 4 == 0)
+		step->length = LLVMFuzzerMutate(room, step->length, size);
+	else
+		step->length = fields_mutate(room, step->length, size, random);
 	step->bytes = room;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {
-	static uint8_t room[4096], out[1u << 16];
+	static uint8_t room[12288], out[1u << 16];
 	struct script script;
 	size_t at, to, length;
 
@@ -119,7 +118,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 		break;
 	}
 	default:
-		change_bytes(&script.steps[at], room, sizeof(room));
+		change_bytes(&script.steps[at], room, sizeof(room), &seed);
 	}
 	length = script_write(&script, out, max_size < sizeof(out) ? max_size : sizeof(out));
 	if (length == 0)
@@ -128,7 +127,8 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return length;
 }
 
-/* The beginning of one script and the end of another. */
+/* The beginning of one script and the end of another. Asked for as often as a mutation, which
+ * would tear most runs apart: 0 lets libFuzzer choose again. */
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8_t *data2,
 				 size_t size2, uint8_t *out, size_t max_out_size, unsigned int seed)
 {
@@ -137,7 +137,7 @@ size_t LLVMFuzzerCustomCrossOver(const uint8_t *data1, size_t size1, const uint8
 
 	script_read(&a, data1, size1);
 	script_read(&b, data2, size2);
-	if (a.count == 0 || b.count == 0)
+	if (a.count == 0 || b.count == 0 || next_random(&seed) % 16 != 0)
 		return 0;
 	a.count = 1 + next_random(&seed) % a.count;
 	for (from = next_random(&seed) % b.count; from < b.count; from++)

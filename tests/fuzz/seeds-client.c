@@ -25,19 +25,26 @@ static void answer_hello(const char *device)
 	answer(REPLY(hello, HELLO, &m));
 }
 
-static void answer_objects(void)
+static void answer_domain(void)
 {
 	Kvreg__AttachDomainReply domain = KVREG__ATTACH_DOMAIN_REPLY__INIT;
+
+	domain.domain = FIRST;
+	domain.device = "mock0";
+	answer(REPLY(attach_domain, ATTACH_DOMAIN, &domain));
+}
+
+static void answer_objects(size_t n_regions)
+{
 	Kvreg__ImportBufferReply buffer = KVREG__IMPORT_BUFFER_REPLY__INIT;
-	Kvreg__Region region = KVREG__REGION__INIT, *list[] = { &region };
+	Kvreg__Region region = KVREG__REGION__INIT, *list[] = { &region, &region };
 	Kvreg__RegisterReply registered = KVREG__REGISTER_REPLY__INIT;
 
-	domain.domain = buffer.buffer = region.region = FIRST;
-	domain.device = "mock0";
+	buffer.buffer = region.region = FIRST;
 	region.lkey = region.rkey = 0x100;
 	registered.regions = list;
-	registered.n_regions = 1;
-	answer(REPLY(attach_domain, ATTACH_DOMAIN, &domain));
+	registered.n_regions = n_regions;
+	answer_domain();
 	answer(REPLY(import_buffer, IMPORT_BUFFER, &buffer));
 	answer(REPLY(register_, REGISTER, &registered));
 }
@@ -83,7 +90,7 @@ void seed_client(void)
 	for (unsigned int i = 0; i < 2; i++) {
 		calls();
 		answer_hello(i == 0 ? "mock" : "verbs");
-		answer_objects();
+		answer_objects(1);
 		for (int n = 0; n < 3; n++)
 			answer(REPLY(done, DONE, &done));
 		who.class_ = "default";
@@ -96,10 +103,18 @@ void seed_client(void)
 	}
 	calls();
 	answer_hello("mock");
-	answer_objects();
+	answer_objects(1);
 	for (uint32_t code = KVREG_E_BUSY; code < KVREG_E_BUSY + 8; code++)
 		answer_error(code);
 	seed_save("client", "errors");
+	seed_step(CALL_ATTACH, 0);
+	for (unsigned int again = 0; again < 2; again++)
+		seed_step(CALL_DETACH, 0);
+	answer_hello("mock");
+	answer_domain();
+	answer_error(KVREG_E_DEVICE_BUSY);
+	answer_error(KVREG_E_BUSY);
+	seed_save("client", "busy");
 	seed_step(CALL_MEMFD, 0);
 	answer_hello("mock");
 	seed_raw(ANSWER | ANSWER_SEQ, 2, "", 0);
@@ -108,4 +123,18 @@ void seed_client(void)
 	seed_save("client", "bad");
 	answer_error(KVREG_E_LIMIT_SESSIONS);
 	seed_save("client", "refused");
+	answer_error(KVREG_E_OK);
+	seed_save("client", "no-code");
+	for (size_t n = 0; n <= 2; n += 2) {
+		calls();
+		answer_hello("mock");
+		answer_objects(n);
+		seed_save("client", n ? "two-regions" : "no-region");
+	}
+	answer_hello("mock");
+	kvreg__reply__init(&event);
+	event.seq = 77;
+	seed_message(ANSWER, 0, &event.base);
+	seed_step(CALL_WHOAMI, 0);
+	seed_save("client", "no-request");
 }

@@ -37,7 +37,7 @@ static void up_life(unsigned int who)
 
 static void up_report(unsigned int who, uint32_t cookie, bool more, size_t n)
 {
-	Kvreg__RegionInfo info = KVREG__REGION_INFO__INIT, *list[] = { &info, &info };
+	Kvreg__RegionInfo info = KVREG__REGION_INFO__INIT, *list[REGIONS_PER_REPORT + 1];
 	Kvreg__Report report = KVREG__REPORT__INIT;
 
 	info.device = "mock0";
@@ -46,6 +46,8 @@ static void up_report(unsigned int who, uint32_t cookie, bool more, size_t n)
 	report.cookie = cookie;
 	report.more = more;
 	report.regions = 2;
+	for (size_t i = 0; i < n; i++)
+		list[i] = &info;
 	report.list = list;
 	report.n_list = n;
 	up(who, UP(report, REPORT, &report));
@@ -106,9 +108,10 @@ void seed_control(void)
 		up_report(0, 1, false, 0);
 		up_admin(2, KVREG__ADMIN_REQUEST__BODY_REGIONS);
 		up_report(0, 2, more, 2);
-		up_report(1, 2, false, 0);
+		up_report(1, 2, false, REGIONS_PER_REPORT + more);
 		seed_step(CONTROL_READ, 2);
 		seed_step(CONTROL_TIME, 0);
+		seed_step(CONTROL_READ, 2);
 		seed_raw(CONTROL_ENDED, 2, "", 1);
 		seed_save("control", more ? "unanswered" : "answered");
 	}

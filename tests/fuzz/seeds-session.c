@@ -51,22 +51,37 @@ static void import(unsigned int fd, uint64_t length)
 	request(fd, (Kvreg__Request)BODY(import_buffer, IMPORT_BUFFER, &m));
 }
 
+/* The items lie one behind the other, as far as the buffer goes. */
 static void register_items(uint64_t length, size_t n)
 {
-	Kvreg__RegisterItem items[8], *list[8];
+	static Kvreg__RegisterItem items[ITEMS_PER_REGISTER + 1], *list[COUNT(items)];
 	Kvreg__Register m = KVREG__REGISTER__INIT;
 
 	for (size_t i = 0; i < n; i++) {
 		list[i] = &items[i];
 		kvreg__register_item__init(list[i]);
 		items[i].domain = items[i].buffer = FIRST;
-		items[i].offset = i * length;
-		items[i].iova = 0x100000 + i * length;
+		items[i].offset = i % 8 * length;
+		items[i].iova = 0x100000 + i % 8 * length;
 		items[i].length = length;
 		items[i].access = 7;
 	}
 	m.items = list;
 	m.n_items = n;
+	request(FD_NONE, (Kvreg__Request)BODY(register_, REGISTER, &m));
+}
+
+/* Empty items: two bytes each, and far more unpacked. */
+static void ask_too_much(void)
+{
+	static Kvreg__RegisterItem item, *list[3700];
+	Kvreg__Register m = KVREG__REGISTER__INIT;
+
+	kvreg__register_item__init(&item);
+	for (size_t i = 0; i < COUNT(list); i++)
+		list[i] = &item;
+	m.items = list;
+	m.n_items = COUNT(list);
 	request(FD_NONE, (Kvreg__Request)BODY(register_, REGISTER, &m));
 }
 
@@ -140,4 +155,14 @@ void seed_session(void)
 		ends();
 		seed_save("session", runs[i].name);
 	}
+	for (size_t more = 0; more < 2; more++) {
+		hello();
+		attach(FD_DEVICE);
+		import(FD_SEALED, 8 * 4096);
+		register_items(4096, ITEMS_PER_REGISTER + more);
+		seed_save("session", more ? "too-many" : "many");
+	}
+	hello();
+	ask_too_much();
+	seed_save("session", "budget");
 }

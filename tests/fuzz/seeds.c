@@ -67,7 +67,7 @@ void seed_step(unsigned int op, unsigned int arg)
 
 void seed_message(unsigned int op, unsigned int arg, const ProtobufCMessage *m)
 {
-	uint8_t bytes[4096];
+	uint8_t bytes[12288];
 
 	seed_raw(op, arg, bytes, codec_pack(m, bytes, sizeof(bytes)));
 }
@@ -81,6 +81,9 @@ static void seed_config(void)
 		"[quota]\ntotal = 50%\nper_uid = 1.5T\nsessions = 1024\nsessions_per_uid = 64\n",
 		"[quota]\naccess = local_write,remote_write, remote_read,mw_bind\n",
 		"[uid 1000]\nbytes = 64G\nsessions = 200\n[uid 0]\nbytes=25%\n; note\n[uid 1000]\n",
+		"[class b]\nsocket = /b\nmode = 0660\nbytes = 1T\n",
+		"[class a]\nmode = 8\nsocket=b\n",
+		"[class default]\nsocket = /b\n",
 		"[daemon]\ncgroup = none\n# note\n[uid x]\nbytes = -1\n",
 		"\xef\xbb\xbf[quota]\ntotal : 0x1p62\n  more\nper_uid = nan\n",
 	};
