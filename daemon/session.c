@@ -329,7 +329,7 @@ int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *pe
 	if (!session)
 		return -ENOMEM;
 	r = leaf_new(&session->leaf, &supervisor->leaves, peer->uid, peer->pid,
-		     supervisor->n_leaves++);
+		     supervisor->next_leaf++);
 	pid = r < 0 ? r
 		    : spawn_session(&supervisor->spawner, sock, peer->pidfd, &session->leaf, spare);
 	if (pid < 0) {

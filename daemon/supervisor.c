@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <systemd/sd-daemon.h>
+#include <time.h>
 
 #include "daemon/log.h"
 #include "daemon/options.h"
@@ -199,10 +200,15 @@ static int bind_all(struct supervisor *supervisor, const struct options *options
 static void find_leaves(struct supervisor *supervisor)
 {
 	static char words[512];
+	struct timespec since_boot;
 	const char *path = supervisor->config.cgroup[0] ? supervisor->config.cgroup : NULL;
 
 	if (!supervisor->privilege.switch_user)
 		return;
+	/* Sessions outlive us in their leaves, and their clients may come again. */
+	clock_gettime(CLOCK_BOOTTIME, &since_boot);
+	supervisor->next_leaf =
+		(uint64_t)since_boot.tv_sec * 1000u + (uint64_t)since_boot.tv_nsec / 1000000u;
 	if (path && strcmp(path, "none") == 0)
 		snprintf(words, sizeof(words), "no cgroup leaves for sessions: switched off");
 	else

@@ -38,7 +38,7 @@ struct supervisor {
 	struct privilege privilege;
 	struct spawner spawner;
 	struct leaves leaves;
-	uint64_t n_leaves; /* ever made, for their names */
+	uint64_t next_leaf; /* number in a leaf's name: never one that an earlier supervisor used */
 	struct books books;
 	struct listener clients[1 + CLASSES_MAX]; /* one a class */
 	struct listener admins;

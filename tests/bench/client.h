@@ -13,9 +13,9 @@ struct client {
 	struct kvreg_domain *domain;
 	struct kvreg_buffer *buffer;
 	struct kvreg_region *region; /* of client_register() */
-	int memory;
 	void *address;
 	uint64_t size;
+	int memory;       /* memfd */
 	uint32_t session; /* pid */
 };
 

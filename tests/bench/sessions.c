@@ -119,7 +119,7 @@ static int read_memory(uint32_t pid, struct memory *ret_memory)
 static int report_sessions(const char *name, const uint32_t *sessions, double goal)
 {
 	double clean[MEASURED], dirty[MEASURED], private[MEASURED], tables[MEASURED];
-	struct memory m;
+	struct memory m = { 0 };
 	int r;
 
 	for (size_t i = 0; i < MEASURED; i++) {
@@ -191,7 +191,7 @@ static double private_of(const struct crowd *crowd)
 
 	for (size_t i = 0; i < CROWD; i++) {
 		struct kvreg_identity who;
-		struct memory m;
+		struct memory m = { 0 };
 
 		require(kvreg_whoami(crowd->idle[i], &who) == 0);
 		if (read_memory(who.session_pid, &m) == 0)
