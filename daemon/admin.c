@@ -38,29 +38,41 @@ static uint64_t milliseconds(const struct supervisor *supervisor, double since)
 
 /* ---- status ---- */
 
-static size_t fill_users(struct supervisor *supervisor, Kvreg__UserUsage *usage,
-			 Kvreg__UserUsage **list, size_t size)
+static void fill_user(struct supervisor *supervisor, const struct account *account,
+		      Kvreg__UserUsage *ret_usage)
 {
-	struct account *account;
-	size_t n = 0;
+	struct uid_rule rule = config_uid(&supervisor->config, account->uid);
 
-	LIST_FOREACH(account, &supervisor->books.accounts, link) {
-		/* cppcheck-suppress uninitvar */
-		struct uid_rule rule = config_uid(&supervisor->config, account->uid);
+	kvreg__user_usage__init(ret_usage);
+	ret_usage->uid = account->uid;
+	ret_usage->class_ = (char *)supervisor->config.classes[account->klass].name;
+	ret_usage->sessions = account->used.sessions;
+	ret_usage->sessions_limit = rule.sessions;
+	ret_usage->granted = account->used.granted;
+	ret_usage->granted_limit = rule.bytes;
+}
 
-		if (n == size)
-			break;
-		kvreg__user_usage__init(&usage[n]);
-		usage[n].uid = account->uid;
-		usage[n].class_ = (char *)supervisor->config.classes[account->klass].name;
-		usage[n].sessions = account->used.sessions;
-		usage[n].sessions_limit = rule.sessions;
-		usage[n].granted = account->used.granted;
-		usage[n].granted_limit = rule.bytes;
-		list[n] = &usage[n];
-		n++;
-	}
-	return n;
+/* The users, as many records as they take; a host may serve a thousand uids. */
+static void tell_users(struct supervisor *supervisor, struct session *admin, uint32_t seq)
+{
+	Kvreg__UserUsage usage[USERS_PER_RECORD], *list[USERS_PER_RECORD];
+	struct account *account = LIST_FIRST(&supervisor->books.accounts);
+
+	do {
+		Kvreg__StatusReply status = KVREG__STATUS_REPLY__INIT;
+		Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
+
+		status.users = list;
+		while (account && status.n_users < USERS_PER_RECORD) {
+			list[status.n_users] = &usage[status.n_users];
+			fill_user(supervisor, account, &usage[status.n_users++]);
+			account = LIST_NEXT(account, link);
+		}
+		reply.seq = seq;
+		reply.more = account != NULL;
+		reply.status = &status;
+		admin_reply(admin, &reply);
+	} while (account);
 }
 
 static size_t fill_classes(struct supervisor *supervisor, Kvreg__ClassUsage *usage,
@@ -88,9 +100,6 @@ static size_t fill_classes(struct supervisor *supervisor, Kvreg__ClassUsage *usa
 static int on_status(struct supervisor *supervisor, struct session *admin,
 		     const Kvreg__AdminRequest *request)
 {
-	/* As many as fit one record at 40 bytes each; a host has a handful of tenants. */
-	enum { USERS_MAX = 1024 };
-	static Kvreg__UserUsage usage[USERS_MAX], *list[USERS_MAX];
 	Kvreg__ClassUsage class_usage[1 + CLASSES_MAX], *classes[1 + CLASSES_MAX];
 	Kvreg__StatusReply status = KVREG__STATUS_REPLY__INIT;
 	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
@@ -107,8 +116,6 @@ static int on_status(struct supervisor *supervisor, struct session *admin,
 	status.sessions_limit = supervisor->config.sessions;
 	status.granted = supervisor->books.total.granted;
 	status.granted_limit = supervisor->config.total_bytes;
-	status.users = list;
-	status.n_users = fill_users(supervisor, usage, list, USERS_MAX);
 	status.classes = classes;
 	status.n_classes = fill_classes(supervisor, class_usage, classes);
 	status.accepted = supervisor->accepted;
@@ -117,8 +124,10 @@ static int on_status(struct supervisor *supervisor, struct session *admin,
 	status.session_user = supervisor->config.session_user;
 	status.config = supervisor->config.path;
 	reply.seq = request->seq;
+	reply.more = true;
 	reply.status = &status;
 	admin_reply(admin, &reply);
+	tell_users(supervisor, admin, request->seq);
 	return 0;
 }
 

@@ -19,9 +19,11 @@ static void gather_free(struct gather *gather)
 static void finish(struct gather *gather)
 {
 	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
-	uint32_t *pids = calloc(gather->n_asked + 1, sizeof(*pids));
+	uint32_t pids[UNANSWERED_PER_RECORD];
 	struct session *admin = gather->admin;
-	size_t n = 0;
+
+	reply.seq = gather->seq;
+	reply.unanswered = pids;
 
 	for (size_t i = 0; i < gather->n_asked; i++) {
 		struct session *session = gather->asked[i];
@@ -30,15 +32,16 @@ static void finish(struct gather *gather)
 			continue;
 		if (!gather->regions)
 			admin_tell_client(admin, gather->seq, session, NULL);
-		if (pids)
-			pids[n++] = (uint32_t)session->peer.pid;
+		pids[reply.n_unanswered++] = (uint32_t)session->peer.pid;
+		if (reply.n_unanswered < UNANSWERED_PER_RECORD)
+			continue;
+		reply.more = true;
+		admin_reply(admin, &reply);
+		reply.n_unanswered = 0;
 	}
-	reply.seq = gather->seq;
-	reply.unanswered = pids;
-	reply.n_unanswered = n;
+	reply.more = false;
 	gather_free(gather);
 	admin_reply(admin, &reply);
-	free(pids);
 }
 
 static void on_deadline(struct ev_loop *loop, struct ev_timer *timer, int events)

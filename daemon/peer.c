@@ -35,7 +35,8 @@ static int open_pidfd(int sock, const struct ucred *cred)
 	if (pidfd < 0)
 		return -errno;
 	r = proc_status(cred->pid, &status);
-	if (r == 0 && status.uid != cred->uid)
+	/* The socket has the effective uid of the time of connect(2). */
+	if (r == 0 && status.uid != cred->uid && status.euid != cred->uid)
 		r = -ESRCH;
 	if (r < 0) {
 		fd_close(&pidfd);

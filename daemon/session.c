@@ -63,6 +63,9 @@ void session_send(struct session *session, const Kvreg__Down *down)
 	if (session->pid == 0 || !ev_is_active(&session->channel.readable))
 		return;
 	r = channel_send(&session->channel, down);
+	/* Every message is bounded below a record: one that is not would leave its reader waiting. */
+	if (r == -EMSGSIZE)
+		log_error("a message to session %d is longer than a record", session->pid);
 	if (r == -ENOBUFS || r == -ENOMEM) {
 		log_session(session, LOG_LEVEL_WARNING, "its session does not read: ended");
 		session_kill(session);

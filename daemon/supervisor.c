@@ -99,10 +99,14 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 	r = charge_init(&charge, &supervisor->books, (size_t)(listener - supervisor->clients),
 			peer.uid);
 	if (r == KVREG_E_LIMIT_SESSIONS) {
-		struct uid_rule rule = config_uid(&supervisor->config, peer.uid);
+		const struct config *config = &supervisor->config;
+		const struct class_rule *klass = &config->classes[listener - supervisor->clients];
 
-		snprintf(words, sizeof(words), "uid %u may have %u connections, the host %u",
-			 peer.uid, rule.sessions, supervisor->config.sessions);
+		snprintf(words, sizeof(words),
+			 "uid %u may have %u connections, class %s %u, the host %u", peer.uid,
+			 config_uid(config, peer.uid).sessions, klass->name,
+			 klass->sessions < config->sessions ? klass->sessions : config->sessions,
+			 config->sessions);
 		refuse(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
 	} else {
 		if (r == 0)

@@ -88,6 +88,10 @@ static inline uint64_t grant_with_room(uint64_t bytes)
 #define ADMIN_QUEUE_MAX (8u << 20)
 /* The same for a client's session, which has one question open at a time. */
 #define CLIENT_QUEUE_MAX (64u << 10)
+/* Users in one record of a status: 100 bytes each, with the longest class name. */
+#define USERS_PER_RECORD 256u
+/* Pids in one record of sessions that did not answer: 6 bytes each. */
+#define UNANSWERED_PER_RECORD 4096u
 /* Regions in one report of a session: what fits a packet of the pipe at their longest. */
 #define REGIONS_PER_REPORT 12u
 /* Administrators' connections at once. */

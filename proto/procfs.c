@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,10 +52,15 @@ static void proc_path(char *path, size_t size, pid_t pid, const char *file)
 int proc_status_fd(int fd, struct proc_status *ret_status)
 {
 	char text[16384];
+	uint32_t real = 0, effective = 0;
+	const char *uid;
 	int r = read_fd(fd, text, sizeof(text));
 
 	if (r < 0)
 		return r;
+	uid = strstr(text, "\nUid:");
+	if (uid)
+		sscanf(uid, "\nUid: %" SCNu32 " %" SCNu32, &real, &effective);
 	*ret_status = (struct proc_status){
 		.has_mm = strstr(text, "\nVmPin:") != NULL,
 		.vm_pin = field(text, "\nVmPin:", 10) * 1024,
@@ -64,7 +70,8 @@ int proc_status_fd(int fd, struct proc_status *ret_status)
 		.cap_eff = field(text, "\nCapEff:", 16),
 		.cap_bnd = field(text, "\nCapBnd:", 16),
 		.cap_amb = field(text, "\nCapAmb:", 16),
-		.uid = (uint32_t)field(text, "\nUid:", 10),
+		.uid = real,
+		.euid = effective,
 	};
 	return 0;
 }

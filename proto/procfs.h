@@ -15,7 +15,8 @@ struct proc_status {
 	uint64_t vm_pin; /* bytes: pages pinned by drivers (mm->pinned_vm) */
 	uint64_t vm_lck; /* bytes: mlock(2) (mm->locked_vm), a counter of its own */
 	uint64_t cap_inh, cap_prm, cap_eff, cap_bnd, cap_amb;
-	uint32_t uid; /* real */
+	uint32_t uid;  /* real */
+	uint32_t euid; /* effective */
 };
 
 /** proc_status() - reads /proc/@pid/status; @pid 0 is the caller. Return: 0 or -errno. */

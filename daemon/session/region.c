@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/session/buffer.h"
 #include "daemon/session/client.h"
@@ -13,8 +14,6 @@
 #include "daemon/session/domain.h"
 #include "daemon/session/grant.h"
 
-/* The kernel counts pages of the base size, also of huge pages (ib_umem_num_pages). */
-#define PAGE 4096ull
 /* More than a client's threads can make fail by chance. */
 #define DISCARD_TRIES 16
 
@@ -53,6 +52,14 @@ static void region_free(struct client *c, struct region *region)
 	free(region);
 }
 
+/* The kernel counts pages of the base size, also of huge pages (ib_umem_num_pages). */
+static uint64_t charge_of(const struct region_request *request)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = request->offset + request->length;
+
+	return ((end + page - 1) / page - request->offset / page) * page;
+}
+
 static struct region *region_new(struct client *c, const struct region_request *request)
 {
 	struct region *region = calloc(1, sizeof(*region));
@@ -73,9 +80,7 @@ static struct region *region_new(struct client *c, const struct region_request *
 	memcpy(region->label, buffer->label, sizeof(region->label));
 	region->mr.length = request->length;
 	region->mr.iova = request->iova;
-	region->charge =
-		((request->offset + request->length + PAGE - 1) / PAGE - request->offset / PAGE) *
-		PAGE;
+	region->charge = charge_of(request);
 	return region;
 }
 

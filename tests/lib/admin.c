@@ -39,17 +39,21 @@ bool admin_status(const char *path, struct admin_status *ret_status)
 	if (reply) {
 		const Kvreg__StatusReply *s = reply->status;
 
-		require(s && !reply->more && !reply->error && reply->seq == 1);
+		require(s && reply->more && !reply->error && reply->seq == 1);
 		*ret_status = (struct admin_status){
 			.pid = s->pid,
 			.sessions = s->sessions,
-			.users = (uint32_t)s->n_users,
 			.granted = s->granted,
 			.accepted = s->accepted,
 			.refused = s->refused,
 			.grants_refused = s->grants_refused,
 			.privileged = s->privileged,
 		};
+	}
+	while (reply && reply->more) {
+		reply = admin_reply(admin);
+		require(reply && reply->status && reply->seq == 1);
+		ret_status->users += (uint32_t)reply->status->n_users;
 	}
 	raw_close(admin);
 	return reply != NULL;
