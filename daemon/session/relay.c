@@ -9,11 +9,19 @@
 static struct arena arena;
 static uint8_t record[RECORD_MAX];
 
+/* The next word of the supervisor; NULL: it is gone, or says that the administrator is. */
+static const Kvreg__Down *next_word(struct control *control)
+{
+	const Kvreg__Down *down = control_recv(control);
+
+	return down && down->body_case == KVREG__DOWN__BODY_CLIENT_GONE ? NULL : down;
+}
+
 /* Return: 0 all of the answer has gone out; < 0: one side is gone. */
 static int carry_answer(struct control *control, int sock, uint32_t seq)
 {
 	for (;;) {
-		const Kvreg__Down *down = control_recv(control);
+		const Kvreg__Down *down = next_word(control);
 
 		if (!down)
 			return -EPIPE;
@@ -57,7 +65,7 @@ void relay(struct control *control, int sock)
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return;
-		if (fds[1].revents && !control_recv(control))
+		if (fds[1].revents && !next_word(control))
 			return;
 		if (fds[0].revents)
 			r = carry_request(control, sock);

@@ -9,6 +9,8 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,8 +26,11 @@ static struct daemon_under_test daemon_;
 
 static int set_up(void **state)
 {
+	/* Without leaves, everywhere: what a leaf knows of MRs, the mock device has none of. */
+	const struct daemon_options options = { .config = "cgroup = none\n" };
+
 	(void)state;
-	daemon_start(&daemon_, NULL);
+	daemon_start(&daemon_, &options);
 	return 0;
 }
 
@@ -306,6 +311,34 @@ static void a_second_supervisor_gives_way(void **state)
 	stop_engine(&e);
 }
 
+/* Its child keeps the socket, and sees it close: the session ended by itself, and was not killed. */
+static void an_administrator_gone_ends_its_session(void **state)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int ended[2], fd;
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	require(pipe2(ended, O_CLOEXEC) == 0);
+	strcpy(address.sun_path, daemon_.admin_socket);
+	pid = fork();
+	if (pid == 0) {
+		fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		require(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+		if (fork() == 0) {
+			(void)recv(fd, &byte, 1, 0);
+			_exit(write(ended[1], "e", 1) != 1);
+		}
+		_exit(0);
+	}
+	require(waitpid(pid, NULL, 0) == pid);
+	assert_true(wait_readable(ended[0]));
+	assert_int_equal(daemon_log_lines(&daemon_, "killed"), 0);
+	close(ended[0]);
+	close(ended[1]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -320,6 +353,7 @@ int main(void)
 		TEST(a_stop_is_announced_and_breaks_nothing),
 		TEST(a_new_supervisor_takes_a_killed_ones_place),
 		TEST(a_second_supervisor_gives_way),
+		TEST(an_administrator_gone_ends_its_session),
 	};
 
 	return RUN_GROUP("lifecycle", tests);
