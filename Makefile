@@ -27,7 +27,7 @@ KLDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--as-needed
 # ---------------------------------------------------------------- sources
 
 PROTO := snapshot kvreg admin control
-PROTO_SRC := proto/codec.c proto/failure.c proto/fdset.c proto/procfs.c proto/uverbs.c proto/wire.c
+PROTO_SRC := proto/books.c proto/codec.c proto/failure.c proto/fdset.c proto/procfs.c proto/uverbs.c proto/wire.c
 DAEMON_SRC := $(sort $(wildcard daemon/*.c))
 SESSION_SRC := $(sort $(wildcard daemon/session/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c))
@@ -95,7 +95,7 @@ $(BUILD)/kvregctl: $(call obj,$(CTL_SRC)) $(BUILD)/libkvreg-proto.a $(LIB) | $(B
 # A unit test is named after the part it tests and is linked with that part's objects: test-proto-*,
 # test-daemon-*, test-session-*, test-client-*, test-ctl-*. Integration tests start the programs.
 
-TEST_CFLAGS = $(KCFLAGS) -UNDEBUG -DKVREG_BUILD='"$(abspath $(BUILD))"' -Iclient -Itests/lib
+TEST_CFLAGS = $(KCFLAGS) -UNDEBUG -DKVREG_BUILD='"$(abspath $(BUILD))"' -DKVREG_SRC='"$(CURDIR)"' -Iclient -Itests/lib
 TEST_LIBS := -lcmocka -lprotobuf-c -lpthread
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(sort $(wildcard tests/unit/test-*.c)))
 INTEGRATION_TESTS := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration/%,\
@@ -190,7 +190,7 @@ $(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script fields) $(DAE
 $(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script fields) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,connect wire_send uverbs_destroy_same_mr) -lprotobuf-c -lpthread
 
-$(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(BUILD)/obj/daemon/config.o $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(BUILD)/obj/daemon/config.o $(BUILD)/obj/daemon/quota.o $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) -linih -lm -lprotobuf-c
 
 $(BUILD)/fuzz-seeds: $(call fuzz_obj,seeds seeds-session seeds-control seeds-client script fields) $(BUILD)/libkvreg-proto.a

@@ -203,7 +203,11 @@ struct kvreg_register_options {
  * @options: borrowed during the call; may be NULL
  * @ret_region: owned by @domain's connection, to be ended with kvreg_deregister()
  *
- * The pages are charged to the session (its VmPin), within the quota of the caller's uid.
+ * The pages are charged to the session (its VmPin), within the quota of the caller's uid, gid and
+ * class. What is the same in every argument as a live region gives that MR again, with the same
+ * keys; it is destroyed when each of its regions was deregistered. Not where the memory may have
+ * changed since (a page of the memfd was punched out, or first written by another mapping: the
+ * inode's ctime tells, but not on hugetlbfs), nor where the program destroyed the MR itself.
  *
  * Return: 0; -EINVAL (KVREG_E_INVALID_ARG, BAD_ACCESS, ALIGNMENT); -ERANGE (SHORT_HANDLE);
  * -ENOENT (BAD_PD); -EDQUOT (LIMIT_QUOTA); -ENOSPC (LIMIT_OBJECTS); -EFAULT (BAD_REGION, SPARSE);
@@ -240,6 +244,7 @@ struct kvreg_identity {
 	uint32_t session_pid, session_uid;
 	uint64_t granted; /* bytes that the session may have pinned now; grows on demand */
 	uint64_t charged; /* bytes that the kernel has charged to it */
+	uint64_t memory;  /* bytes under at least one of its regions */
 	uint32_t domains, buffers, regions;
 	char klass[65];
 };

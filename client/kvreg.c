@@ -144,6 +144,7 @@ static int who_am_i(struct kvreg *k, struct failure *f, struct kvreg_identity *r
 		.session_pid = who->session_pid,
 		.session_uid = who->session_uid,
 		.granted = who->granted,
+		.memory = who->memory,
 		.charged = who->charged,
 		.domains = who->domains,
 		.buffers = who->buffers,

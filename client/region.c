@@ -9,8 +9,27 @@
 #include "client/options.h"
 #include "client/public.h"
 
+/* The session says how often it has given this one; only then is it worth looking for. */
+static struct made *find_made(const struct kvreg *k, const Kvreg__Region *reply)
+{
+	struct kvreg_region *region;
+
+	if (reply->uses < 2)
+		return NULL;
+	LIST_FOREACH(region, &k->regions, link)
+		if (region->made->id == reply->region && region->made->mr.handle == reply->handle)
+			return region->made;
+	return NULL;
+}
+
+static void made_unref(struct made *made)
+{
+	if (made && --made->uses == 0)
+		free(made);
+}
+
 static int call_register(struct connection *c, Kvreg__RegisterItem *item, struct failure *f,
-			 struct kvreg_region *ret_region)
+			 Kvreg__Region *ret_made)
 {
 	Kvreg__RegisterItem *items[] = { item };
 	Kvreg__Register registration = KVREG__REGISTER__INIT;
@@ -28,16 +47,46 @@ static int call_register(struct connection *c, Kvreg__RegisterItem *item, struct
 	if (reply->register_->n_regions != 1)
 		return failure_set(f, KVREG_E_PROTOCOL, KVREG_STAGE_REGISTER,
 				   "%zu regions for one item", reply->register_->n_regions);
-	const Kvreg__Region *made = reply->register_->regions[0];
-	ret_region->id = made->region;
-	ret_region->mr = (struct uverbs_mr){
-		.handle = made->handle,
-		.lkey = made->lkey,
-		.rkey = made->rkey,
+	*ret_made = *reply->register_->regions[0];
+	return KVREG_E_OK;
+}
+
+static void region_set(struct kvreg_region *region, const Kvreg__Region *reply,
+		       const Kvreg__RegisterItem *item)
+{
+	struct made *old = find_made(region->domain->k, reply);
+
+	if (old) {
+		old->uses++;
+		made_unref(region->made);
+		region->made = old;
+		return;
+	}
+	region->made->id = reply->region;
+	region->made->mr = (struct uverbs_mr){
+		.handle = reply->handle,
+		.lkey = reply->lkey,
+		.rkey = reply->rkey,
 		.iova = item->iova,
 		.length = item->length,
 	};
-	return KVREG_E_OK;
+}
+
+/* What can fail here fails before the session is asked. */
+static struct kvreg_region *region_new(struct kvreg_domain *domain)
+{
+	struct kvreg_region *region = calloc(1, sizeof(*region));
+
+	if (!region)
+		return NULL;
+	region->domain = domain;
+	region->made = calloc(1, sizeof(*region->made));
+	if (!region->made) {
+		free(region);
+		return NULL;
+	}
+	region->made->uses = 1;
+	return region;
 }
 
 static int register_item(struct kvreg_domain *domain, Kvreg__RegisterItem *item, struct failure *f,
@@ -46,21 +95,23 @@ static int register_item(struct kvreg_domain *domain, Kvreg__RegisterItem *item,
 	_cleanup_leave_ struct connection *c = NULL;
 	struct kvreg *k = domain->k;
 	struct kvreg_region *region;
+	Kvreg__Region reply = KVREG__REGION__INIT;
 	int code;
 
 	code = connection_enter(&k->connection, KVREG_STAGE_REGISTER, f, &c);
 	if (code != KVREG_E_OK)
 		return code;
-	region = calloc(1, sizeof(*region));
+	region = region_new(domain);
 	if (!region)
 		return failure_set(f, KVREG_E_LIMIT_MEMORY, KVREG_STAGE_REGISTER,
 				   "%zu bytes in this process", sizeof(*region));
-	region->domain = domain;
-	code = call_register(c, item, f, region);
+	code = call_register(c, item, f, &reply);
 	if (code != KVREG_E_OK) {
+		made_unref(region->made);
 		free(region);
 		return code;
 	}
+	region_set(region, &reply, item);
 	domain->n_regions++;
 	LIST_INSERT_HEAD(&k->regions, region, link);
 	*ret_region = region;
@@ -112,22 +163,22 @@ KVREG_PUBLIC int kvreg_register(struct kvreg_domain *domain, struct kvreg_buffer
 
 KVREG_PUBLIC uint32_t kvreg_lkey(const struct kvreg_region *region)
 {
-	return region->mr.lkey;
+	return region->made->mr.lkey;
 }
 
 KVREG_PUBLIC uint32_t kvreg_rkey(const struct kvreg_region *region)
 {
-	return region->mr.rkey;
+	return region->made->mr.rkey;
 }
 
 KVREG_PUBLIC uint32_t kvreg_handle(const struct kvreg_region *region)
 {
-	return region->mr.handle;
+	return region->made->mr.handle;
 }
 
 KVREG_PUBLIC uint64_t kvreg_iova(const struct kvreg_region *region)
 {
-	return region->mr.iova;
+	return region->made->mr.iova;
 }
 
 static int ask_session(struct connection *c, const struct kvreg_region *region, struct failure *f)
@@ -136,7 +187,7 @@ static int ask_session(struct connection *c, const struct kvreg_region *region, 
 	struct call call = CALL(DEREGISTER, DONE);
 	Kvreg__Reply *reply;
 
-	deregister.region = region->id;
+	deregister.region = region->made->id;
 	call.request.body_case = KVREG__REQUEST__BODY_DEREGISTER;
 	call.request.deregister = &deregister;
 	return connection_call(c, &call, f, &reply);
@@ -166,15 +217,16 @@ static int destroy_here(const struct kvreg_region *region, struct failure *f)
 	const struct kvreg_domain *domain = region->domain;
 	int r;
 
-	if (kvreg_is_mock(domain->k))
+	/* Another region is the same MR, and lives on. */
+	if (region->made->uses > 1 || kvreg_is_mock(domain->k))
 		return KVREG_E_OK;
-	r = uverbs_destroy_same_mr(domain->cmd_fd, domain->driver_id, &region->mr);
+	r = uverbs_destroy_same_mr(domain->cmd_fd, domain->driver_id, &region->made->mr);
 	if (r == 0)
 		return KVREG_E_OK;
 	errno = -r;
 	f->errnum = -r;
 	return failure_set(f, destroy_code(-r), KVREG_STAGE_DEREGISTER,
-			   "handle %u through the program's own fd %d: %m", region->mr.handle,
+			   "handle %u through the program's own fd %d: %m", region->made->mr.handle,
 			   domain->cmd_fd);
 }
 
@@ -198,6 +250,7 @@ static void region_free(struct kvreg_region *region)
 {
 	LIST_REMOVE(region, link);
 	region->domain->n_regions--;
+	made_unref(region->made);
 	free(region);
 }
 
@@ -226,8 +279,8 @@ static int deregister(struct kvreg_region *region, struct failure *f)
 	const struct kvreg_domain *domain = region->domain;
 	int code;
 
-	f->address = region->mr.iova;
-	f->length = region->mr.length;
+	f->address = region->made->mr.iova;
+	f->length = region->made->mr.length;
 	text_clean(f->device, sizeof(f->device), domain->device);
 	code = connection_enter(&domain->k->connection, KVREG_STAGE_DEREGISTER, f, &c);
 	if (code != KVREG_E_OK)

@@ -2,8 +2,8 @@
 #ifndef KVREG_DAEMON_ACCOUNT_H
 #define KVREG_DAEMON_ACCOUNT_H
 /*
- * The books: how many sessions there are and how many bytes they may pin: of a uid within a class,
- * of a class, and in all. The tightest of the three decides.
+ * The books: how much of each thing (proto/books.h) is granted to the sessions of a uid within a
+ * class, of a primary gid within a class, of a class, and in all. The tightest of the four decides.
  *
  * A charge is embedded in its holder (a session) and given back by the holder's destructor, so a
  * booking cannot be forgotten. An account lives as long as a charge refers to it. books_fini()
@@ -15,18 +15,18 @@
 #include <sys/types.h>
 
 #include "daemon/config.h"
+#include "proto/books.h"
 #include "proto/limits.h"
 
-struct usage {
-	uint32_t sessions;
-	uint64_t granted; /* bytes */
-};
+/** scope_name() - "uid", "gid", "class" or "host". */
+const char *scope_name(enum scope scope);
 
 struct account {
 	LIST_ENTRY(account) link; /* books::accounts */
 	size_t klass;             /* of config::classes */
-	uid_t uid;
-	struct usage used;
+	enum scope scope;         /* SCOPE_UID or SCOPE_GID */
+	uint32_t id;
+	struct amounts used;
 };
 
 /* Log lines about some uids. It outlives their accounts: who connects anew has no more lines. */
@@ -38,43 +38,51 @@ struct log_budget {
 struct books {
 	const struct config *config;
 	LIST_HEAD(account_list, account) accounts;
-	struct usage total;
-	struct usage classes[1 + CLASSES_MAX];
+	unsigned int devices; /* RDMA devices of the host: see daemon/quota.h */
+	struct amounts total;
+	struct amounts classes[1 + CLASSES_MAX];
 	struct log_budget log_budgets[LOG_BUDGETS]; /* by uid modulo their number */
 };
 
 struct charge {
 	struct books *books; /* NULL: charges nothing */
-	struct account *account;
-	uint64_t bytes;
+	struct account *uid, *gid;
+	struct amounts held;
 };
 
 void books_init(struct books *books, const struct config *config);
 void books_fini(struct books *books);
 
-/**
- * charge_init() - books one session for @uid, who came through the socket of class @klass.
- * Return: 0; KVREG_E_LIMIT_SESSIONS; or -ENOMEM.
- */
-int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid);
+/** books_limits() - what bounds @scope. @klass: not of the host; @id: of a uid or gid. */
+struct limits books_limits(const struct books *books, enum scope scope, size_t klass, uint32_t id);
 
-/** What bounded a grant, for the one who is refused. */
+/** What bounded a request, for the one who is refused. */
 struct quota {
+	enum scope scope; /* whose limit it is */
+	enum book book;
 	uint64_t used;
 	uint64_t limit;
-	const char *scope; /* whose limit it is: "uid", "class" or "host" */
 };
 
 /**
- * charge_raise() - books @want bytes in all for this holder or, if the quota ends before that, as
- * much as it allows but at least @need.
- *
- * Return: 0; or KVREG_E_LIMIT_QUOTA and nothing is changed. @ret_quota is filled in both.
+ * charge_init() - books one session for @uid and @gid, who came through the socket of class @klass.
+ * Return: 0; KVREG_E_LIMIT_SESSIONS and *@ret_quota; or -ENOMEM.
  */
-int charge_raise(struct charge *charge, uint64_t need, uint64_t want, struct quota *ret_quota);
+int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid, gid_t gid,
+		struct quota *ret_quota);
 
-/** charge_lower() - books @bytes in all, which is not more than before. */
-void charge_lower(struct charge *charge, uint64_t bytes);
+/**
+ * charge_raise() - books @want in all for this holder or, where the quota ends before that, as much
+ * as it allows but at least @need. What is held already stays, if more.
+ *
+ * Return: 0; or KVREG_E_LIMIT_QUOTA and nothing is changed. @ret_quota: the book that refused, or
+ * the last that was asked for more.
+ */
+int charge_raise(struct charge *charge, const struct amounts *need, const struct amounts *want,
+		 struct quota *ret_quota);
+
+/** charge_lower() - books what @keep has less, in each book; its session stays. */
+void charge_lower(struct charge *charge, const struct amounts *keep);
 
 /** charge_fini() - gives everything back. */
 void charge_fini(struct charge *charge);

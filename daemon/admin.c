@@ -8,6 +8,7 @@
 #include "daemon/gather.h"
 #include "daemon/session.h"
 #include "daemon/supervisor.h"
+#include "daemon/sysfs.h"
 #include "proto/failure.h"
 #include "proto/procfs.h"
 
@@ -38,34 +39,53 @@ static uint64_t milliseconds(const struct supervisor *supervisor, double since)
 
 /* ---- status ---- */
 
-static void fill_user(struct supervisor *supervisor, const struct account *account,
-		      Kvreg__UserUsage *ret_usage)
+static void fill_usage(const struct amounts *used, const struct limits *limits,
+		       Kvreg__Usage *ret_usage)
 {
-	struct uid_rule rule = config_uid(&supervisor->config, account->uid);
-
-	kvreg__user_usage__init(ret_usage);
-	ret_usage->uid = account->uid;
-	ret_usage->class_ = (char *)supervisor->config.classes[account->klass].name;
-	ret_usage->sessions = account->used.sessions;
-	ret_usage->sessions_limit = rule.sessions;
-	ret_usage->granted = account->used.granted;
-	ret_usage->granted_limit = rule.bytes;
+	ret_usage->sessions = (uint32_t)used->of[BOOK_SESSIONS];
+	ret_usage->sessions_limit = limits->most[BOOK_SESSIONS];
+	ret_usage->memory = used->of[BOOK_MEMORY];
+	ret_usage->memory_limit = limits->most[BOOK_MEMORY];
+	ret_usage->charge = used->of[BOOK_CHARGE];
+	ret_usage->charge_limit = limits->most[BOOK_CHARGE];
+	ret_usage->gpu = used->of[BOOK_GPU];
+	ret_usage->gpu_limit = limits->most[BOOK_GPU];
+	ret_usage->domains = used->of[BOOK_DOMAINS];
+	ret_usage->domains_limit = limits->most[BOOK_DOMAINS];
+	ret_usage->buffers = used->of[BOOK_BUFFERS];
+	ret_usage->buffers_limit = limits->most[BOOK_BUFFERS];
+	ret_usage->regions = used->of[BOOK_REGIONS];
+	ret_usage->regions_limit = limits->most[BOOK_REGIONS];
 }
 
-/* The users, as many records as they take; a host may serve a thousand uids. */
-static void tell_users(struct supervisor *supervisor, struct session *admin, uint32_t seq)
+static void fill_account(struct supervisor *supervisor, const struct account *account,
+			 Kvreg__Usage *ret_usage)
 {
-	Kvreg__UserUsage usage[USERS_PER_RECORD], *list[USERS_PER_RECORD];
+	struct limits limits =
+		books_limits(&supervisor->books, account->scope, account->klass, account->id);
+
+	kvreg__usage__init(ret_usage);
+	ret_usage->scope =
+		account->scope == SCOPE_UID ? KVREG__SCOPE__SCOPE_UID : KVREG__SCOPE__SCOPE_GID;
+	ret_usage->id = account->id;
+	ret_usage->class_ = (char *)supervisor->config.classes[account->klass].name;
+	fill_usage(&account->used, &limits, ret_usage);
+}
+
+/* The uids and gids, as many records as they take; a host may serve a thousand. */
+static void tell_accounts(struct supervisor *supervisor, struct session *admin, uint32_t seq)
+{
+	Kvreg__Usage usage[USERS_PER_RECORD], *list[USERS_PER_RECORD];
 	struct account *account = LIST_FIRST(&supervisor->books.accounts);
 
 	do {
 		Kvreg__StatusReply status = KVREG__STATUS_REPLY__INIT;
 		Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
 
-		status.users = list;
-		while (account && status.n_users < USERS_PER_RECORD) {
-			list[status.n_users] = &usage[status.n_users];
-			fill_user(supervisor, account, &usage[status.n_users++]);
+		status.usage = list;
+		while (account && status.n_usage < USERS_PER_RECORD) {
+			list[status.n_usage] = &usage[status.n_usage];
+			fill_account(supervisor, account, &usage[status.n_usage++]);
 			account = LIST_NEXT(account, link);
 		}
 		reply.seq = seq;
@@ -75,32 +95,44 @@ static void tell_users(struct supervisor *supervisor, struct session *admin, uin
 	} while (account);
 }
 
-static size_t fill_classes(struct supervisor *supervisor, Kvreg__ClassUsage *usage,
-			   Kvreg__ClassUsage **list)
+static struct limits lower(const struct limits *a, const struct limits *b)
+{
+	struct limits limits;
+
+	for (size_t i = 0; i < BOOKS; i++)
+		limits.most[i] = a->most[i] < b->most[i] ? a->most[i] : b->most[i];
+	return limits;
+}
+
+/* The host, then each class: what binds a class is the lower of its limits and the host's. */
+static size_t fill_scopes(struct supervisor *supervisor, Kvreg__Usage *usage, Kvreg__Usage **list)
 {
 	const struct config *config = &supervisor->config;
+	const struct books *books = &supervisor->books;
+	struct limits host = books_limits(books, SCOPE_HOST, 0, 0);
 
+	kvreg__usage__init(&usage[0]);
+	usage[0].scope = KVREG__SCOPE__SCOPE_HOST;
+	fill_usage(&books->total, &host, &usage[0]);
+	list[0] = &usage[0];
 	for (size_t i = 0; i < config->n_classes; i++) {
-		kvreg__class_usage__init(&usage[i]);
-		usage[i].name = (char *)config->classes[i].name;
-		usage[i].socket = supervisor->clients[i].path;
-		usage[i].sessions = supervisor->books.classes[i].sessions;
-		usage[i].granted = supervisor->books.classes[i].granted;
-		usage[i].sessions_limit = config->classes[i].sessions < config->sessions
-						  ? config->classes[i].sessions
-						  : config->sessions;
-		usage[i].granted_limit = config->classes[i].bytes < config->total_bytes
-						 ? config->classes[i].bytes
-						 : config->total_bytes;
-		list[i] = &usage[i];
+		Kvreg__Usage *one = list[1 + i] = &usage[1 + i];
+		struct limits limits = books_limits(books, SCOPE_CLASS, i, 0);
+
+		limits = lower(&limits, &host);
+		kvreg__usage__init(one);
+		one->scope = KVREG__SCOPE__SCOPE_CLASS;
+		one->class_ = (char *)config->classes[i].name;
+		one->socket = supervisor->clients[i].path;
+		fill_usage(&books->classes[i], &limits, one);
 	}
-	return config->n_classes;
+	return 1 + config->n_classes;
 }
 
 static int on_status(struct supervisor *supervisor, struct session *admin,
 		     const Kvreg__AdminRequest *request)
 {
-	Kvreg__ClassUsage class_usage[1 + CLASSES_MAX], *classes[1 + CLASSES_MAX];
+	Kvreg__Usage usage[2 + CLASSES_MAX], *list[2 + CLASSES_MAX];
 	Kvreg__StatusReply status = KVREG__STATUS_REPLY__INIT;
 	Kvreg__AdminReply reply = KVREG__ADMIN_REPLY__INIT;
 
@@ -112,12 +144,9 @@ static int on_status(struct supervisor *supervisor, struct session *admin,
 	status.privileged = supervisor->privilege.switch_user && supervisor->privilege.raise_limit;
 	status.missing = (char **)supervisor->privilege.missing;
 	status.n_missing = supervisor->privilege.n_missing;
-	status.sessions = supervisor->books.total.sessions;
-	status.sessions_limit = supervisor->config.sessions;
-	status.granted = supervisor->books.total.granted;
-	status.granted_limit = supervisor->config.total_bytes;
-	status.classes = classes;
-	status.n_classes = fill_classes(supervisor, class_usage, classes);
+	supervisor->books.devices = sysfs_devices();
+	status.usage = list;
+	status.n_usage = fill_scopes(supervisor, usage, list);
 	status.accepted = supervisor->accepted;
 	status.refused = supervisor->refused;
 	status.grants_refused = supervisor->grants_refused;
@@ -127,7 +156,7 @@ static int on_status(struct supervisor *supervisor, struct session *admin,
 	reply.more = true;
 	reply.status = &status;
 	admin_reply(admin, &reply);
-	tell_users(supervisor, admin, request->seq);
+	tell_accounts(supervisor, admin, request->seq);
 	return 0;
 }
 
@@ -151,7 +180,9 @@ void admin_tell_client(struct session *admin, uint32_t seq, struct session *sess
 	info.session_uid = supervisor->privilege.uid;
 	info.state = (char *)session_state_name(session->state);
 	info.age_ms = milliseconds(supervisor, session->started);
-	info.granted = session->charge.bytes;
+	info.granted = session->charge.held.of[BOOK_CHARGE];
+	info.memory = session->charge.held.of[BOOK_MEMORY];
+	info.gpu = session->charge.held.of[BOOK_GPU];
 	info.program = session->program;
 	/* The mock device locks where verbs pin. */
 	if (session->pid && proc_status(session->pid, &status) == 0)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <ini.h>
-#include <math.h>
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,48 +33,6 @@ struct parse {
 	char section[64], key[64];
 };
 
-int config_size(const char *text, uint64_t whole, uint64_t *ret_bytes)
-{
-	static const char units[] = "KMGTP";
-	char *end;
-	double value;
-
-	errno = 0;
-	value = strtod(text, &end);
-	if (end == text || errno || !(value >= 0) || isinf(value))
-		return -EINVAL;
-	if (*end == '%') {
-		value = value / 100 * (double)whole;
-		end++;
-	} else if (*end) {
-		const char *unit = strchr(units, *end);
-
-		if (!unit)
-			return -EINVAL;
-		value *= (double)(1ull << (10 * (unit - units + 1)));
-		end++;
-	}
-	if (*end)
-		return -EINVAL;
-	if (value >= 0x1p63)
-		return -ERANGE;
-	*ret_bytes = (uint64_t)value;
-	return 0;
-}
-
-static int parse_number(const char *text, uint32_t *ret_number)
-{
-	char *end;
-	unsigned long value;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (end == text || *end || *text == '-' || errno || value > UINT32_MAX)
-		return -EINVAL;
-	*ret_number = (uint32_t)value;
-	return 0;
-}
-
 static int parse_access(const char *text, uint32_t *ret_access)
 {
 	uint32_t access = 0;
@@ -97,40 +54,27 @@ static int parse_access(const char *text, uint32_t *ret_access)
 	return 0;
 }
 
-static struct uid_rule *rule_for(struct config *config, uid_t uid)
+/* A key that is none of the book's limits, or a value that is none of the key's. */
+static int told(struct parse *p, int r)
 {
-	struct uid_rule *rules;
-
-	for (size_t i = 0; i < config->n_rules; i++)
-		if (config->rules[i].uid == uid)
-			return &config->rules[i];
-	rules = reallocarray(config->rules, config->n_rules + 1, sizeof(*rules));
-	if (!rules)
-		return NULL;
-	config->rules = rules;
-	/* What the section leaves out stands as UINT64_MAX until config_uid() fills it in. */
-	rules[config->n_rules] = (struct uid_rule){ uid, UINT64_MAX, UINT32_MAX };
-	return &rules[config->n_rules++];
+	if (r == -ENOENT)
+		p->reason = "unknown key";
+	return r;
 }
 
-static int set_uid(struct parse *p, const char *section, const char *key, const char *value)
+static int set_rule(struct parse *p, enum scope scope, const char *id, const char *key,
+		    const char *value)
 {
-	struct uid_rule *rule;
-	uint32_t uid;
+	struct rule *rule;
+	uint32_t number;
 
-	if (parse_number(section + strlen("uid "), &uid) < 0) {
-		p->reason = "the section names no uid";
+	if (quota_number(id, &number) < 0) {
+		p->reason = scope == SCOPE_UID ? "the section names no uid"
+					       : "the section names no gid";
 		return -EINVAL;
 	}
-	rule = rule_for(p->config, uid);
-	if (!rule)
-		return -ENOMEM;
-	if (strcmp(key, "bytes") == 0)
-		return config_size(value, p->whole, &rule->bytes);
-	if (strcmp(key, "sessions") == 0)
-		return parse_number(value, &rule->sessions);
-	p->reason = "unknown key";
-	return -EINVAL;
+	rule = quotas_rule(&p->config->quotas, scope, number);
+	return rule ? told(p, limits_set(&rule->limits, key, value, p->whole)) : -ENOMEM;
 }
 
 static int set_text(char *ret_text, size_t size, const char *value)
@@ -164,7 +108,7 @@ static struct class_rule *class_for(struct parse *p, const char *name)
 		return NULL;
 	}
 	/* What the section leaves out is bounded by the host's limits alone. */
-	*rule = (struct class_rule){ .mode = 0666, .bytes = UINT64_MAX, .sessions = UINT32_MAX };
+	*rule = (struct class_rule){ .mode = 0666, .limits = limits_none() };
 	strcpy(rule->name, name);
 	config->n_classes++;
 	return rule;
@@ -186,12 +130,7 @@ static int set_class(struct parse *p, const char *section, const char *key, cons
 		rule->mode = (mode_t)mode;
 		return *value && !*end && mode <= 0777 ? 0 : -EINVAL;
 	}
-	if (strcmp(key, "bytes") == 0)
-		return config_size(value, p->whole, &rule->bytes);
-	if (strcmp(key, "sessions") == 0)
-		return parse_number(value, &rule->sessions);
-	p->reason = "unknown key";
-	return -EINVAL;
+	return told(p, limits_set(&rule->limits, key, value, p->whole));
 }
 
 static int set(struct parse *p, const char *section, const char *key, const char *value)
@@ -199,7 +138,9 @@ static int set(struct parse *p, const char *section, const char *key, const char
 	struct config *config = p->config;
 
 	if (strncmp(section, "uid ", 4) == 0)
-		return set_uid(p, section, key, value);
+		return set_rule(p, SCOPE_UID, section + 4, key, value);
+	if (strncmp(section, "gid ", 4) == 0)
+		return set_rule(p, SCOPE_GID, section + 4, key, value);
 	if (strncmp(section, "class ", 6) == 0)
 		return set_class(p, section, key, value);
 	if (strcmp(section, "daemon") == 0 && strcmp(key, "session_user") == 0)
@@ -212,18 +153,10 @@ static int set(struct parse *p, const char *section, const char *key, const char
 		p->reason = "unknown section";
 		return -EINVAL;
 	}
-	if (strcmp(section, "quota") == 0) {
-		if (strcmp(key, "total") == 0)
-			return config_size(value, p->whole, &config->total_bytes);
-		if (strcmp(key, "per_uid") == 0)
-			return config_size(value, p->whole, &config->uid_bytes);
-		if (strcmp(key, "sessions") == 0)
-			return parse_number(value, &config->sessions);
-		if (strcmp(key, "sessions_per_uid") == 0)
-			return parse_number(value, &config->uid_sessions);
-		if (strcmp(key, "access") == 0)
-			return parse_access(value, &config->access);
-	}
+	if (strcmp(section, "quota") == 0 && strcmp(key, "access") == 0)
+		return parse_access(value, &config->access);
+	if (strcmp(section, "quota") == 0)
+		return told(p, quotas_set(&config->quotas, key, value, p->whole));
 	p->reason = "unknown key";
 	return -EINVAL;
 }
@@ -253,13 +186,10 @@ static int defaults(struct config *config, uint64_t *ret_whole)
 		return r;
 	*config = (struct config){
 		.session_user = DEFAULT_SESSION_USER,
-		.total_bytes = *ret_whole / 100 * DEFAULT_TOTAL_PERCENT,
-		.uid_bytes = *ret_whole / 100 * DEFAULT_UID_PERCENT,
-		.sessions = DEFAULT_SESSIONS,
-		.uid_sessions = DEFAULT_SESSIONS_PER_UID,
 		.n_classes = 1,
-		.classes[0] = { .name = "default", .bytes = UINT64_MAX, .sessions = UINT32_MAX },
+		.classes[0] = { .name = "default", .limits = limits_none() },
 	};
+	quotas_init(&config->quotas, *ret_whole);
 	for (size_t i = 0; i < sizeof(access_names) / sizeof(access_names[0]); i++)
 		config->access |= access_names[i].bit;
 	return 0;
@@ -328,22 +258,5 @@ int config_load(const char *path, struct config *ret_config, char *ret_words, si
 
 void config_fini(struct config *config)
 {
-	free(config->rules);
-	config->rules = NULL;
-	config->n_rules = 0;
-}
-
-struct uid_rule config_uid(const struct config *config, uid_t uid)
-{
-	struct uid_rule rule = { uid, config->uid_bytes, config->uid_sessions };
-
-	for (size_t i = 0; i < config->n_rules; i++) {
-		if (config->rules[i].uid != uid)
-			continue;
-		if (config->rules[i].bytes != UINT64_MAX)
-			rule.bytes = config->rules[i].bytes;
-		if (config->rules[i].sessions != UINT32_MAX)
-			rule.sessions = config->rules[i].sessions;
-	}
-	return rule;
+	quotas_fini(&config->quotas);
 }

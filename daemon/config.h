@@ -12,12 +12,16 @@
  *	[quota]
  *	total = 50%			bytes all sessions may pin: a size, or a share of MemTotal
  *	per_uid = 25%			bytes the sessions of one uid may pin
+ *	per_gid = 100%			the same of one primary gid
  *	sessions = 1024
- *	sessions_per_uid = 64
+ *	sessions_per_uid = 64		as for sessions, also for charge, gpu, domains, buffers and
+ *	sessions_per_gid = 1024		regions (proto/books.h), of all, of a uid, of a gid
  *	access = local_write,...	access flags that clients may ask for
  *	[uid 1000]
  *	bytes = 64G
- *	sessions = 200
+ *	sessions = 200			also charge, gpu, domains, buffers, regions
+ *	[gid 100]
+ *	bytes = 64G
  *	[class team-a]			clients that come through a socket of their own
  *	socket = /run/kvregd/team-a/kvregd.sock
  *	mode = 0660
@@ -25,41 +29,30 @@
  *	sessions = 100
  *
  * A uid is not a tenant: pods share them. A class is: the directory of its socket is what its pods
- * mount. Quota is by class, and within it by uid.
+ * mount. Quota is by class, and within it by uid and primary gid.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/quota.h"
 #include "proto/limits.h"
-
-struct uid_rule {
-	uid_t uid;
-	uint64_t bytes;
-	uint32_t sessions;
-};
 
 struct class_rule {
 	char name[CLASS_NAME_MAX + 1];
 	char socket[108]; /* as sun_path */
 	mode_t mode;
-	uint64_t bytes;
-	uint32_t sessions;
+	struct limits limits;
 };
 
 struct config {
 	char path[256]; /* of the file in force; empty: defaults only */
 	char session_user[64];
 	char cgroup[256]; /* empty: the default place */
-	uint64_t total_bytes;
-	uint64_t uid_bytes;
-	uint32_t sessions;
-	uint32_t uid_sessions;
+	struct quotas quotas;
 	uint32_t access;  /* IB_UVERBS_ACCESS_* */
 	size_t n_classes; /* the first is "default", whose socket is a command line option */
 	struct class_rule classes[1 + CLASSES_MAX];
-	size_t n_rules;
-	struct uid_rule *rules;
 };
 
 /**
@@ -71,14 +64,5 @@ struct config {
 int config_load(const char *path, struct config *ret_config, char *ret_words, size_t size);
 
 void config_fini(struct config *config);
-
-/** config_uid() - what holds for @uid: its own section, else the defaults. */
-struct uid_rule config_uid(const struct config *config, uid_t uid);
-
-/**
- * config_size() - "4096", "512K", "16G", "1.5T" (powers of 1024) or "25%" of @whole.
- * Return: 0, -EINVAL or -ERANGE.
- */
-int config_size(const char *text, uint64_t whole, uint64_t *ret_bytes);
 
 #endif

@@ -2,10 +2,10 @@
 #ifndef KVREG_DAEMON_GRANT_H
 #define KVREG_DAEMON_GRANT_H
 /*
- * How much a session may pin. A grant is booked first (account.h), with room to spare, and then
- * made true by setting the session's RLIMIT_MEMLOCK to it: the kernel enforces the quota, and the
- * session's VmPin is the book. What a session gives back is believed only as far as the kernel
- * shows it.
+ * How much a session may have. A grant is booked first (account.h), with room to spare; its charge
+ * is then made true by setting the session's RLIMIT_MEMLOCK to it: the kernel enforces that book,
+ * and the session's VmPin is its truth. What a session gives back of it is believed only as far as
+ * the kernel shows it.
  */
 #include "control.pb-c.h"
 

@@ -223,7 +223,8 @@ static bool is_drained(const struct session *session)
 
 	if (leaf_objects(&session->leaf, &objects) == 0)
 		return objects == 0;
-	return session->clean || session->charge.bytes == 0 || !ev_is_active(&session->orphan);
+	return session->clean || session->charge.held.of[BOOK_CHARGE] == 0 ||
+	       !ev_is_active(&session->orphan);
 }
 
 static void on_drain_poll(struct ev_loop *loop, struct ev_timer *timer, int events)
@@ -345,7 +346,7 @@ int session_new(struct supervisor *supervisor, Kvreg__Role role, struct peer *pe
 		return abandon(session, supervisor, pid, spare);
 	session->supervisor = supervisor;
 	session->role = role;
-	session->klass = charge->account ? charge->account->klass : 0;
+	session->klass = charge->uid ? charge->uid->klass : 0;
 	session->peer = *peer;
 	session->charge = *charge;
 	session->pid = pid;

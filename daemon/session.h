@@ -34,7 +34,7 @@ struct session {
 	Kvreg__Role role;
 	size_t klass; /* of config::classes */
 	struct peer peer;
-	struct charge charge; /* of a client's session; its bytes are the grant */
+	struct charge charge; /* of a client's session: what it is granted */
 	pid_t pid;            /* 0 once reaped */
 	bool clean;           /* it ended by itself */
 	uint32_t reported;    /* regions since the last query */

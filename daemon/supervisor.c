@@ -2,6 +2,7 @@
 #include "daemon/supervisor.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
+#include "daemon/holders.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
 #include "daemon/session.h"
@@ -81,11 +83,28 @@ static void refuse(struct supervisor *supervisor, int *sock, struct spare *spare
 	supervisor_adopt(supervisor, pid);
 }
 
+static void refuse_for_number(struct supervisor *supervisor, size_t klass, const struct peer *peer,
+			      const struct quota *quota, int *sock, struct spare *spare)
+{
+	char words[128 + HOLDERS_TEXT], holders[HOLDERS_TEXT];
+	int n;
+
+	n = snprintf(words, sizeof(words),
+		     "%s: %" PRIu64 " of %" PRIu64 " connections of uid %u, class %s",
+		     scope_name(quota->scope), quota->used, quota->limit, peer->uid,
+		     supervisor->config.classes[klass].name);
+	holders_text(supervisor, klass, peer->uid, peer->gid, quota, holders, sizeof(holders));
+	if (holders[0])
+		snprintf(words + n, sizeof(words) - (size_t)n, "; held by %s", holders);
+	refuse(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
+}
+
 static void on_client(struct listener *listener, int *sock, struct spare *spare)
 {
 	struct supervisor *supervisor = listener->owner;
+	size_t klass = (size_t)(listener - supervisor->clients);
 	struct charge charge = { 0 };
-	char words[128];
+	struct quota quota;
 	struct peer peer;
 	int r;
 
@@ -96,18 +115,9 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 		supervisor->accepted += *sock < 0;
 		return;
 	}
-	r = charge_init(&charge, &supervisor->books, (size_t)(listener - supervisor->clients),
-			peer.uid);
+	r = charge_init(&charge, &supervisor->books, klass, peer.uid, peer.gid, &quota);
 	if (r == KVREG_E_LIMIT_SESSIONS) {
-		const struct config *config = &supervisor->config;
-		const struct class_rule *klass = &config->classes[listener - supervisor->clients];
-
-		snprintf(words, sizeof(words),
-			 "uid %u may have %u connections, class %s %u, the host %u", peer.uid,
-			 config_uid(config, peer.uid).sessions, klass->name,
-			 klass->sessions < config->sessions ? klass->sessions : config->sessions,
-			 config->sessions);
-		refuse(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
+		refuse_for_number(supervisor, klass, &peer, &quota, sock, spare);
 	} else {
 		if (r == 0)
 			r = session_new(supervisor, KVREG__ROLE__ROLE_CLIENT, &peer, &charge, sock,
@@ -167,7 +177,7 @@ static void on_stop(struct ev_loop *loop, struct ev_signal *watcher, int events)
 
 	(void)events;
 	log_info("stops: live regions stay, %u sessions end with their clients",
-		 supervisor->books.total.sessions);
+		 (unsigned int)supervisor->books.total.of[BOOK_SESSIONS]);
 	(void)sd_notify(0, "STOPPING=1");
 	down.body_case = KVREG__DOWN__BODY_DRAINING;
 	down.draining = &draining;

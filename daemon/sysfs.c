@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/sysfs.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,4 +25,17 @@ int sysfs_uverbs(unsigned int major, unsigned int minor, char *ret_name, size_t 
 		return -ENODEV;
 	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/ibdev", major, minor);
 	return proc_read(path, ret_name, size) < 0 ? -ENODEV : 0;
+}
+
+unsigned int sysfs_devices(void)
+{
+	DIR *dir = opendir("/sys/class/infiniband");
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += entry->d_name[0] != '.';
+	if (dir)
+		closedir(dir);
+	return n ? n : 1;
 }

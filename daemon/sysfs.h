@@ -11,4 +11,7 @@
  */
 int sysfs_uverbs(unsigned int major, unsigned int minor, char *ret_name, size_t size);
 
+/** sysfs_devices() - how many RDMA devices the host has now; 1 if it has none. */
+unsigned int sysfs_devices(void);
+
 #endif

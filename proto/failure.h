@@ -17,7 +17,7 @@
 #include "limits.h"
 
 #define FAILURE_ATTEMPTS 8u
-#define FAILURE_TEXT     256u
+#define FAILURE_TEXT     384u
 
 struct failure_attempt {
 	int errnum;

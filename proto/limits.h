@@ -44,24 +44,11 @@
 /* fds that the supervisor leaves to a child, which places its own before it closes the rest. */
 #define CHILD_NOFILE 8u
 
-/* Faulting pages in ahead of the pin pays from a few hundred pages on. */
-#define POPULATE_MIN (2ull << 20)
-
-/*
- * A grant has room beyond what is asked for: as much again, within these bounds, so that a session
- * asks seldom. Not more: with a fixed slab of 64 MiB, 32 small clients held all of 2 GiB of quota.
- */
-#define GRANT_ROOM_MIN (1ull << 20)
-#define GRANT_ROOM_MAX (64ull << 20)
-
-static inline uint64_t grant_with_room(uint64_t bytes)
-{
-	uint64_t room = bytes < GRANT_ROOM_MIN ? GRANT_ROOM_MIN : bytes;
-
-	if (room > GRANT_ROOM_MAX)
-		room = GRANT_ROOM_MAX;
-	return bytes > UINT64_MAX - room ? bytes : bytes + room;
-}
+/* Room in a grant beyond what is asked for (book_room()): bytes, and objects. */
+#define GRANT_ROOM_MIN    (1ull << 20)
+#define GRANT_ROOM_MAX    (64ull << 20)
+#define GRANT_OBJECTS_MIN 16u
+#define GRANT_OBJECTS_MAX 1024u
 
 /*
  * A session's own memory is about a megabyte; tables for all its objects, a few more. Pages of a
@@ -88,7 +75,7 @@ static inline uint64_t grant_with_room(uint64_t bytes)
 #define ADMIN_QUEUE_MAX (8u << 20)
 /* The same for a client's session, which has one question open at a time. */
 #define CLIENT_QUEUE_MAX (64u << 10)
-/* Users in one record of a status: 100 bytes each, with the longest class name. */
+/* Uids and gids in one record of a status: below 240 bytes each, with the longest class name. */
 #define USERS_PER_RECORD 256u
 /* Pids in one record of sessions that did not answer: 6 bytes each. */
 #define UNANSWERED_PER_RECORD 4096u
@@ -106,6 +93,17 @@ static inline uint64_t grant_with_room(uint64_t bytes)
 #define DEFAULT_UID_PERCENT      25u
 #define DEFAULT_SESSIONS         1024u
 #define DEFAULT_SESSIONS_PER_UID 64u
+/* Objects: what the sessions above could have at most, but of regions, of which each costs the
+ * kernel a kilobyte or more that nobody is charged for. */
+#define DEFAULT_DOMAINS         (DEFAULT_SESSIONS * DOMAINS_PER_SESSION)
+#define DEFAULT_DOMAINS_PER_UID (DEFAULT_SESSIONS_PER_UID * DOMAINS_PER_SESSION)
+#define DEFAULT_BUFFERS         (DEFAULT_SESSIONS * BUFFERS_PER_SESSION)
+#define DEFAULT_BUFFERS_PER_UID (DEFAULT_SESSIONS_PER_UID * BUFFERS_PER_SESSION)
+#define DEFAULT_REGIONS         (1u << 20)
+#define DEFAULT_REGIONS_PER_UID (1u << 18)
+/* Who holds most, in a refusal: as many as fit one line for people. */
+#define HOLDERS_SHOWN 3u
+#define HOLDERS_TEXT  192u
 /* Listening sockets of clients beside the default one: tenants of a node are few. */
 #define CLASSES_MAX 16u
 /* Log lines about one uid's misbehaviour in one window. */

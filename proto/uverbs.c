@@ -173,14 +173,19 @@ bool uverbs_same_mr(const struct uverbs_mr *a, const struct uverbs_mr *b)
 	       a->length == b->length;
 }
 
-int uverbs_destroy_same_mr(int fd, uint32_t driver_id, const struct uverbs_mr *mr)
+int uverbs_check_mr(int fd, uint32_t driver_id, const struct uverbs_mr *mr)
 {
 	struct uverbs_mr now;
 	int r = uverbs_query_mr(fd, driver_id, mr->handle, &now);
 
 	if (r == -ENOENT || (r == 0 && !uverbs_same_mr(mr, &now)))
 		return -ESTALE;
-	if (r < 0)
-		return r;
-	return uverbs_destroy_mr(fd, driver_id, mr->handle);
+	return r;
+}
+
+int uverbs_destroy_same_mr(int fd, uint32_t driver_id, const struct uverbs_mr *mr)
+{
+	int r = uverbs_check_mr(fd, driver_id, mr);
+
+	return r < 0 ? r : uverbs_destroy_mr(fd, driver_id, mr->handle);
 }

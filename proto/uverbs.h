@@ -69,6 +69,9 @@ int uverbs_destroy_mr(int fd, uint32_t driver_id, uint32_t handle);
 /** uverbs_same_mr() - whether both describe the same region (lkey, rkey, iova and length). */
 bool uverbs_same_mr(const struct uverbs_mr *a, const struct uverbs_mr *b);
 
+/** uverbs_check_mr() - Return: 0 the kernel knows @mr as it is; -ESTALE it does not; or -errno. */
+int uverbs_check_mr(int fd, uint32_t driver_id, const struct uverbs_mr *mr);
+
 /**
  * uverbs_destroy_same_mr() - destroys @mr if the kernel still knows it under its handle.
  *

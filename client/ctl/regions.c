@@ -28,6 +28,7 @@ static const struct column columns[] = {
 	{ "iova", "IOVA", COLUMN_ADDRESS, REGION(iova) },
 	{ "length", "LENGTH", COLUMN_SIZE, REGION(length) },
 	{ "access", "ACCESS", COLUMN_ACCESS, REGION(access) },
+	{ "uses", "USES", COLUMN_NUMBER, REGION(uses) },
 	{ "label", "LABEL", COLUMN_TEXT, REGION(label) },
 	{ "state", "STATE", COLUMN_STATE, REGION(state) },
 };

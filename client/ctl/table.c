@@ -89,6 +89,8 @@ static void read_field(const struct column *column, const void *record, struct c
 	} else {
 		memcpy(&ret_cell->number, field, sizeof(ret_cell->number));
 	}
+	if (column->kind == COLUMN_LIMIT || column->kind == COLUMN_SIZE_LIMIT)
+		ret_cell->absent |= ret_cell->number == UINT64_MAX;
 }
 
 void table_add(struct table *table, const void *record)
@@ -140,7 +142,9 @@ static void write_cell(struct json *json, const struct column *column, const str
 	}
 	switch (column->kind) {
 	case COLUMN_NUMBER:
+	case COLUMN_LIMIT:
 	case COLUMN_SIZE:
+	case COLUMN_SIZE_LIMIT:
 	case COLUMN_DURATION:
 	case COLUMN_ACCESS:
 		json_number(json, column->key, cell->number);
@@ -196,6 +200,7 @@ static struct shown show_cell(const struct column *column, const struct cell *ce
 		return format_text("-");
 	switch (column->kind) {
 	case COLUMN_SIZE:
+	case COLUMN_SIZE_LIMIT:
 		return format_size(cell->number);
 	case COLUMN_DURATION:
 		return format_duration(cell->number);
@@ -214,6 +219,7 @@ static struct shown show_cell(const struct column *column, const struct cell *ce
 	case COLUMN_STATE:
 		return format_text(cell->text);
 	case COLUMN_NUMBER:
+	case COLUMN_LIMIT:
 		break;
 	}
 	snprintf(number.text, sizeof(number.text), "%llu", (unsigned long long)cell->number);
@@ -261,7 +267,9 @@ static int column_flags(enum column_kind kind)
 	case COLUMN_BOOL:
 		return 0;
 	case COLUMN_NUMBER:
+	case COLUMN_LIMIT:
 	case COLUMN_SIZE:
+	case COLUMN_SIZE_LIMIT:
 	case COLUMN_DURATION:
 	case COLUMN_ADDRESS:
 		break;

@@ -16,11 +16,13 @@
 
 enum column_kind {
 	COLUMN_NUMBER,
-	COLUMN_SIZE,     /* bytes */
-	COLUMN_DURATION, /* milliseconds */
-	COLUMN_ADDRESS,  /* hexadecimal, a string in JSON: many readers keep 53 bits of a number */
-	COLUMN_ACCESS,   /* IBV_ACCESS_* bits: letters, in JSON the number */
-	COLUMN_USER,     /* a uid, shown as the user's name; null in JSON if it has none */
+	COLUMN_SIZE,       /* bytes */
+	COLUMN_LIMIT,      /* a number; 2^64-1 is none: "-", null in JSON */
+	COLUMN_SIZE_LIMIT, /* the same in bytes */
+	COLUMN_DURATION,   /* milliseconds */
+	COLUMN_ADDRESS, /* hexadecimal, a string in JSON: many readers keep 53 bits of a number */
+	COLUMN_ACCESS,  /* IBV_ACCESS_* bits: letters, in JSON the number */
+	COLUMN_USER,    /* a uid, shown as the user's name; null in JSON if it has none */
 	COLUMN_BOOL,
 	COLUMN_NAME,  /* short text, never cut */
 	COLUMN_TEXT,  /* text, cut where the terminal is narrow */

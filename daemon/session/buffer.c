@@ -13,12 +13,15 @@
 #include <unistd.h>
 
 #include "daemon/session/client.h"
+#include "daemon/session/grant.h"
 #include "proto/codec.h"
 
 /* Linux 5.14; older headers lack it, older kernels answer EINVAL. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
 #endif
+
+static const struct amounts one_buffer = { .of[BOOK_BUFFERS] = 1 };
 
 static int check_seals(int fd, struct failure *f)
 {
@@ -82,8 +85,8 @@ static int check_size(struct buffer *buffer, struct failure *f)
 		f->errnum = errno;
 		return failure_set(f, KVREG_E_BAD_MEMORY_FD, KVREG_STAGE_IMPORT, "fstatfs failed");
 	}
-	buffer->page = fs.f_type == HUGETLBFS_MAGIC ? (uint64_t)fs.f_bsize
-						    : (uint64_t)sysconf(_SC_PAGESIZE);
+	buffer->is_hugetlb = fs.f_type == HUGETLBFS_MAGIC;
+	buffer->page = buffer->is_hugetlb ? (uint64_t)fs.f_bsize : (uint64_t)sysconf(_SC_PAGESIZE);
 	return check_resident(buffer, KVREG_STAGE_IMPORT, f);
 }
 
@@ -107,6 +110,34 @@ static int check(struct buffer *buffer, struct failure *f)
 	return 0;
 }
 
+/* The last step of an import: what it takes of the grant, and its number. */
+static int enter(struct client *c, struct buffer *buffer, struct failure *f)
+{
+	struct stat st;
+	int r = grant_take(c, &one_buffer, KVREG_STAGE_IMPORT, f);
+
+	if (r != 0)
+		return r;
+	if (fstat(buffer->fd, &st) == 0)
+		buffer->backing = backing_get(&c->backings, st.st_dev, st.st_ino);
+	if (buffer->backing)
+		buffer->number = handles_add(&c->buffers, buffer);
+	if (buffer->number)
+		return 0;
+	grant_give(c, &one_buffer);
+	if (!buffer->backing)
+		return failure_set(f, KVREG_E_LIMIT_MEMORY, KVREG_STAGE_IMPORT, "out of memory");
+	return failure_set(f, KVREG_E_LIMIT_OBJECTS, KVREG_STAGE_IMPORT, "%u buffers are imported",
+			   BUFFERS_PER_SESSION);
+}
+
+static void buffer_free(struct buffer *buffer)
+{
+	backing_unref(buffer->backing);
+	fd_close(&buffer->fd);
+	free(buffer);
+}
+
 int buffer_import(struct client *c, int fd, const Kvreg__ImportBuffer *request,
 		  struct buffer **ret_buffer, struct failure *f)
 {
@@ -122,15 +153,10 @@ int buffer_import(struct client *c, int fd, const Kvreg__ImportBuffer *request,
 	buffer->address = request->address;
 	text_clean(buffer->label, sizeof(buffer->label), request->label);
 	r = check(buffer, f);
-	if (r == 0) {
-		buffer->number = handles_add(&c->buffers, buffer);
-		if (buffer->number == 0)
-			r = failure_set(f, KVREG_E_LIMIT_OBJECTS, KVREG_STAGE_IMPORT,
-					"%u buffers are imported", BUFFERS_PER_SESSION);
-	}
+	if (r == 0)
+		r = enter(c, buffer, f);
 	if (r != 0) {
-		fd_close(&buffer->fd);
-		free(buffer);
+		buffer_free(buffer);
 		return r;
 	}
 	*ret_buffer = buffer;
@@ -154,16 +180,16 @@ static void *map_at(const struct buffer *buffer, uint64_t offset, uint64_t lengt
 
 /*
  * The pin would fault each page in by itself, one by one and under a lock; done before, a shortage
- * of memory also shows as itself and not as one more ENOMEM of REG_MR.
+ * of memory also shows as itself and not as one more ENOMEM of REG_MR. Read faults: they leave the
+ * inode's ctime alone (again.h), and pages of shmem are writable at once.
  */
 static int populate(uint64_t start, uint64_t length, struct failure *f)
 {
-	if (length < POPULATE_MIN || madvise((void *)start, length, MADV_POPULATE_WRITE) == 0 ||
-	    errno == EINVAL)
+	if (madvise((void *)start, length, MADV_POPULATE_READ) == 0 || errno == EINVAL)
 		return 0;
 	f->errnum = errno;
 	return failure_set(f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,
-			   KVREG_STAGE_POPULATE, "MADV_POPULATE_WRITE of %" PRIu64 " bytes: %s",
+			   KVREG_STAGE_POPULATE, "MADV_POPULATE_READ of %" PRIu64 " bytes: %s",
 			   length, strerrordesc_np(f->errnum));
 }
 
@@ -222,6 +248,6 @@ void buffer_release(struct client *c, struct buffer *buffer)
 {
 	buffer_unmap(buffer);
 	handles_remove(&c->buffers, buffer->number);
-	fd_close(&buffer->fd);
-	free(buffer);
+	grant_give(c, &one_buffer);
+	buffer_free(buffer);
 }

@@ -25,6 +25,8 @@ struct buffer {
 	uint64_t length;  /* bytes from byte 0 that the client shares */
 	uint64_t address; /* where the client has byte 0; 0: nowhere */
 	uint64_t page;    /* unit of a mapping: the page size, or the huge page size */
+	bool is_hugetlb;
+	struct backing *backing; /* a reference */
 	char label[LABEL_MAX + 1];
 	void *map; /* NULL: not mapped */
 	uint64_t map_offset;
@@ -33,7 +35,7 @@ struct buffer {
 
 /**
  * buffer_import() - checks and keeps @fd, which is taken over in any case.
- * @label: cleaned by the caller. Return: 0; or the code set in @f.
+ * Return: 0; the code set in @f; or -errno: the client has gone.
  */
 int buffer_import(struct client *c, int fd, const Kvreg__ImportBuffer *request,
 		  struct buffer **ret_buffer, struct failure *f);

@@ -49,7 +49,7 @@ bool client_fini(struct client *c)
 	struct domain *domain;
 
 	for (size_t at = 0; (region = handles_each(&c->regions, &at));)
-		if (!region_discard(c, region)) {
+		if (!region_destroy(c, region)) {
 			region_abandon(c, region);
 			gone = false;
 		}

@@ -11,23 +11,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/session/again.h"
+#include "daemon/session/backing.h"
 #include "daemon/session/control.h"
 #include "daemon/session/device.h"
 #include "daemon/session/handles.h"
 #include "daemon/session/self.h"
+#include "proto/books.h"
 #include "proto/wire.h"
 
 struct grant {
-	uint64_t granted; /* bytes that the supervisor lets this process have charged */
-	uint64_t charged; /* bytes of our live regions; the kernel's own count may be lower */
-	uint64_t memlock; /* RLIMIT_MEMLOCK as last read, bytes */
-	bool fixed;       /* the supervisor cannot raise that limit */
-	uint32_t seq;     /* of the request under way */
+	struct amounts granted; /* what the supervisor lets this process have */
+	struct amounts used; /* what our objects take; of charge, the kernel's count may be lower */
+	uint64_t memlock;    /* RLIMIT_MEMLOCK as last read, bytes */
+	bool fixed;          /* the supervisor cannot raise that limit */
+	uint32_t seq;        /* of the request under way */
 	bool answered;
 	bool refused;
-	char scope[16]; /* whose quota refused */
+	enum book book; /* that refused */
+	char scope[16]; /* whose limit refused */
 	uint64_t quota_used;
 	uint64_t quota_limit;
+	char holders[HOLDERS_TEXT];
 };
 
 /* The supervisor's answer to which device a number is. */
@@ -53,6 +58,8 @@ struct client {
 	struct device_answer device_answer;
 	struct self self;
 	struct handles domains, buffers, regions;
+	struct again again;
+	struct backing_list backings;
 	struct arena arena; /* of the request being served */
 	uint8_t record[RECORD_MAX];
 	uint8_t answer[RECORD_MAX];

@@ -40,6 +40,9 @@ struct device_ops {
 	int (*reg)(const struct device_pd *pd, const struct uverbs_reg *reg,
 		   struct uverbs_mr *ret_mr);
 
+	/** query() - Return: 0 the MR is what it was; -ESTALE it is not there any more; or -errno. */
+	int (*query)(const struct device_pd *pd, const struct uverbs_mr *mr);
+
 	/** dereg() - Return: 0; -ESTALE it is not there any more; or the kernel's -errno. */
 	int (*dereg)(const struct device_pd *pd, const struct uverbs_mr *mr);
 

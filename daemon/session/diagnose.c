@@ -57,7 +57,7 @@ int diagnose_register(struct client *c, const struct device_pd *pd, int errnum, 
 			   "REG_MR on %s (%s): errno %d, %s; %" PRIu64 " bytes to pin, %" PRIu64
 			   " charged, RLIMIT_MEMLOCK %" PRIu64,
 			   pd->device, pd->driver, errnum, strerrordesc_np(errnum), need,
-			   c->grant.charged - need, c->grant.memlock);
+			   c->grant.used.of[BOOK_CHARGE] - need, c->grant.memlock);
 }
 
 int diagnose_deregister(const struct device_pd *pd, int errnum, struct failure *f)

@@ -8,6 +8,9 @@
 
 #include "daemon/session/client.h"
 #include "daemon/session/events.h"
+#include "daemon/session/grant.h"
+
+static const struct amounts one_domain = { .of[BOOK_DOMAINS] = 1 };
 
 /*
  * Which device the number is, the supervisor reads in sysfs for us: no other driver may ever see
@@ -57,6 +60,20 @@ static int check(struct client *c, struct device_pd *pd, struct failure *f)
 	return r;
 }
 
+static int enter(struct client *c, struct domain *domain, struct failure *f)
+{
+	int r = grant_take(c, &one_domain, KVREG_STAGE_ATTACH, f);
+
+	if (r != 0)
+		return r;
+	domain->number = handles_add(&c->domains, domain);
+	if (domain->number)
+		return 0;
+	grant_give(c, &one_domain);
+	return failure_set(f, KVREG_E_LIMIT_OBJECTS, KVREG_STAGE_ATTACH, "%u domains are attached",
+			   DOMAINS_PER_SESSION);
+}
+
 int domain_attach(struct client *c, int fd, uint32_t pd_handle, struct domain **ret_domain,
 		  struct failure *f)
 {
@@ -69,12 +86,8 @@ int domain_attach(struct client *c, int fd, uint32_t pd_handle, struct domain **
 	}
 	domain->pd = (struct device_pd){ .fd = fd, .pd_handle = pd_handle };
 	r = check(c, &domain->pd, f);
-	if (r == 0) {
-		domain->number = handles_add(&c->domains, domain);
-		if (domain->number == 0)
-			r = failure_set(f, KVREG_E_LIMIT_OBJECTS, KVREG_STAGE_ATTACH,
-					"%u domains are attached", DOMAINS_PER_SESSION);
-	}
+	if (r == 0)
+		r = enter(c, domain, f);
 	if (r != 0) {
 		fd_close(&domain->pd.fd);
 		free(domain);
@@ -88,6 +101,7 @@ void domain_detach(struct client *c, struct domain *domain)
 {
 	assert(domain->regions == 0);
 	handles_remove(&c->domains, domain->number);
+	grant_give(c, &one_domain);
 	fd_close(&domain->pd.fd);
 	free(domain);
 }

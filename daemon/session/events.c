@@ -13,8 +13,10 @@ static void take_grant(struct grant *g, const Kvreg__GrantReply *reply)
 	if (reply->seq != g->seq)
 		return;
 	g->answered = true;
-	g->granted = reply->granted;
+	g->granted = amounts_from_wire(reply->granted);
 	g->refused = reply->refused;
+	g->book = reply->book < BOOKS ? (enum book)reply->book : BOOK_CHARGE;
+	text_clean(g->holders, sizeof(g->holders), reply->holders);
 	text_clean(g->scope, sizeof(g->scope), reply->scope);
 	g->quota_used = reply->quota_used;
 	g->quota_limit = reply->quota_limit;

@@ -75,12 +75,21 @@ static int mock_reg(const struct device_pd *pd, const struct uverbs_reg *reg,
 	return 0;
 }
 
-static int mock_dereg(const struct device_pd *pd, const struct uverbs_mr *mr)
+static int mock_query(const struct device_pd *pd, const struct uverbs_mr *mr)
 {
 	(void)pd;
-	if (mr->handle >= MOCK_MRS || !mrs[mr->handle].locked ||
-	    !uverbs_same_mr(&mrs[mr->handle].mr, mr))
-		return -ESTALE;
+	return mr->handle < MOCK_MRS && mrs[mr->handle].locked &&
+			       uverbs_same_mr(&mrs[mr->handle].mr, mr)
+		       ? 0
+		       : -ESTALE;
+}
+
+static int mock_dereg(const struct device_pd *pd, const struct uverbs_mr *mr)
+{
+	int r = mock_query(pd, mr);
+
+	if (r < 0)
+		return r;
 	munmap(mrs[mr->handle].locked, mrs[mr->handle].length);
 	mrs[mr->handle].locked = NULL;
 	return 0;
@@ -95,6 +104,7 @@ const struct device_ops mock_device = {
 	.name = "mock",
 	.attach = mock_attach,
 	.reg = mock_reg,
+	.query = mock_query,
 	.dereg = mock_dereg,
 	.charged = mock_charged,
 };

@@ -44,26 +44,53 @@ static void set_state(struct region *region, enum region_state state)
 
 static void region_free(struct client *c, struct region *region)
 {
-	if (!region)
-		return;
 	set_state(region, REGION_DEAD);
+	again_remove(region);
 	handles_remove(&c->regions, region->number);
 	region->domain->regions--;
+	backing_unref(region->backing);
 	free(region);
 }
 
-/* The kernel counts pages of the base size, also of huge pages (ib_umem_num_pages). */
-static uint64_t charge_of(const struct region_request *request)
+/* What it took of the grant goes back, and it is freed. */
+static void region_release(struct client *c, struct region *region)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = request->offset + request->length;
+	struct amounts back = region->taken;
 
-	return ((end + page - 1) / page - request->offset / page) * page;
+	/* Not what it brought when it came: others may lie over the same memory since. */
+	back.of[BOOK_MEMORY] =
+		coverage_remove(&region->backing->coverage, region->first, region->size);
+	grant_give(c, &back);
+	region_free(c, region);
+}
+
+/* @length bytes at @offset in whole pages of @page bytes. */
+static void find_pages(const struct region_request *request, uint64_t page, uint64_t *ret_first,
+		       uint64_t *ret_size)
+{
+	uint64_t first = request->offset / page * page;
+
+	*ret_first = first;
+	*ret_size = (request->offset + request->length + page - 1) / page * page - first;
+}
+
+struct region_origin region_origin(const struct region_request *request)
+{
+	return (struct region_origin){
+		.domain = request->domain->number,
+		.buffer = request->buffer->number,
+		.offset = request->offset,
+		.length = request->length,
+		.iova = request->iova,
+		.access = request->access,
+	};
 }
 
 static struct region *region_new(struct client *c, const struct region_request *request)
 {
 	struct region *region = calloc(1, sizeof(*region));
 	const struct buffer *buffer = request->buffer;
+	uint64_t first;
 
 	if (!region)
 		return NULL;
@@ -73,15 +100,38 @@ static struct region *region_new(struct client *c, const struct region_request *
 		return NULL;
 	}
 	region->state = REGION_REGISTERING;
+	region->uses = 1;
 	region->domain = request->domain;
 	region->domain->regions++;
+	region->backing = backing_ref(buffer->backing);
+	region->origin = region_origin(request);
 	region->access = request->access;
 	region->address = buffer->address ? buffer->address + request->offset : 0;
 	memcpy(region->label, buffer->label, sizeof(region->label));
 	region->mr.length = request->length;
 	region->mr.iova = request->iova;
-	region->charge = charge_of(request);
+	region->taken.of[BOOK_REGIONS] = 1;
+	/* The kernel charges pages of the base size, also for huge ones (ib_umem_num_pages). */
+	find_pages(request, (uint64_t)sysconf(_SC_PAGESIZE), &first,
+		   &region->taken.of[BOOK_CHARGE]);
+	find_pages(request, buffer->page, &region->first, &region->size);
 	return region;
+}
+
+/* Return: 0 and the grant has it; the code set in @f; or -errno: the client has gone. */
+static int take(struct client *c, struct region *region, struct failure *f)
+{
+	struct coverage *coverage = &region->backing->coverage;
+	struct amounts more = region->taken;
+	int r;
+
+	r = coverage_add(coverage, region->first, region->size, &more.of[BOOK_MEMORY]);
+	if (r < 0)
+		return failure_set(f, KVREG_E_LIMIT_MEMORY, KVREG_STAGE_REGISTER, "out of memory");
+	r = grant_take(c, &more, KVREG_STAGE_PIN, f);
+	if (r != 0)
+		coverage_remove(coverage, region->first, region->size);
+	return r;
 }
 
 /* A driver that ignores hca_va is right only when all three addresses are one. */
@@ -116,6 +166,7 @@ static int pin(struct client *c, struct region *region, const struct region_requ
 	};
 	int r;
 
+	region->stamp = again_stamp(request->buffer->fd, request->buffer->is_hugetlb);
 	r = buffer_map(request->buffer, request->offset, request->length, request->several,
 		       &reg.start, f);
 	if (r == 0)
@@ -124,12 +175,12 @@ static int pin(struct client *c, struct region *region, const struct region_requ
 		return r;
 	r = c->device->reg(pd, &reg, &region->mr);
 	if (r < 0)
-		return diagnose_register(c, pd, -r, region->charge, f);
+		return diagnose_register(c, pd, -r, region->taken.of[BOOK_CHARGE], f);
 	return 0;
 }
 
-int region_register(struct client *c, const struct region_request *request,
-		    struct region **ret_region, struct failure *f)
+static int make(struct client *c, const struct region_request *request, struct region **ret_region,
+		struct failure *f)
 {
 	struct region *region = region_new(c, request);
 	int r;
@@ -137,17 +188,31 @@ int region_register(struct client *c, const struct region_request *request,
 	if (!region)
 		return failure_set(f, KVREG_E_LIMIT_OBJECTS, KVREG_STAGE_REGISTER,
 				   "%zu regions are live", c->regions.count);
-	r = grant_take(c, region->charge, f);
-	if (r == 0) {
-		r = pin(c, region, request, f);
-		if (r != 0)
-			grant_give(c, region->charge);
-	}
+	r = take(c, region, f);
 	if (r != 0) {
 		region_free(c, region);
 		return r;
 	}
+	r = pin(c, region, request, f);
+	if (r != 0) {
+		region_release(c, region);
+		return r;
+	}
 	set_state(region, REGION_LIVE);
+	if (region->stamp.settled)
+		again_add(c, region);
+	*ret_region = region;
+	return 0;
+}
+
+int region_register(struct client *c, const struct region_request *request,
+		    struct region **ret_region, struct failure *f)
+{
+	struct region *region = again_find(c, request);
+
+	if (!region)
+		return make(c, request, ret_region, f);
+	region->uses++;
 	*ret_region = region;
 	return 0;
 }
@@ -157,21 +222,24 @@ int region_deregister(struct client *c, struct region *region, struct failure *f
 	const struct device_pd *pd = &region->domain->pd;
 	int r;
 
+	if (region->uses > 1) {
+		region->uses--;
+		return 0;
+	}
 	set_state(region, REGION_RELEASING);
 	r = c->device->dereg(pd, &region->mr);
 	if (r < 0 && r != -ESTALE) {
 		set_state(region, REGION_LIVE);
 		return diagnose_deregister(pd, -r, f);
 	}
-	grant_give(c, region->charge);
-	region_free(c, region);
+	region_release(c, region);
 	if (r == -ESTALE)
 		return failure_set(f, KVREG_E_MR_GONE, KVREG_STAGE_DEREGISTER,
 				   "the handle is gone or names another region");
 	return 0;
 }
 
-bool region_discard(struct client *c, struct region *region)
+bool region_destroy(struct client *c, struct region *region)
 {
 	int r = -EBUSY;
 
@@ -183,13 +251,22 @@ bool region_discard(struct client *c, struct region *region)
 		set_state(region, REGION_LIVE);
 		return false;
 	}
-	grant_give(c, region->charge);
-	region_free(c, region);
+	region_release(c, region);
 	return true;
 }
 
+bool region_discard(struct client *c, struct region *region)
+{
+	if (region->uses == 1)
+		return region_destroy(c, region);
+	region->uses--;
+	return true;
+}
+
+/* Its pins are left: the grant keeps what it took. */
 void region_abandon(struct client *c, struct region *region)
 {
+	coverage_remove(&region->backing->coverage, region->first, region->size);
 	set_state(region, REGION_RELEASING);
 	region_free(c, region);
 }

@@ -21,6 +21,7 @@ static void describe(struct client *c, const struct region *region, Kvreg__Regio
 	ret_info->iova = region->mr.iova;
 	ret_info->length = region->mr.length;
 	ret_info->access = region->access;
+	ret_info->uses = region->uses;
 	ret_info->state = (char *)region_state_name(region->state);
 }
 

@@ -254,6 +254,7 @@ int handle_register(struct client *c, const Kvreg__Request *request, struct fdse
 		answer->regions[i].handle = regions[i]->mr.handle;
 		answer->regions[i].lkey = regions[i]->mr.lkey;
 		answer->regions[i].rkey = regions[i]->mr.rkey;
+		answer->regions[i].uses = regions[i]->uses;
 		answer->list[i] = &answer->regions[i];
 	}
 	answer->reply.body_case = KVREG__REPLY__BODY_REGISTER;
@@ -293,9 +294,10 @@ int handle_who_am_i(struct client *c, const Kvreg__Request *request, struct fdse
 	who->class_ = c->klass;
 	who->session_pid = (uint32_t)getpid();
 	who->session_uid = getuid();
-	who->granted = c->grant.granted;
+	who->granted = c->grant.granted.of[BOOK_CHARGE];
 	if (client_charged(c, &who->charged) < 0)
-		who->charged = c->grant.charged;
+		who->charged = c->grant.used.of[BOOK_CHARGE];
+	who->memory = c->grant.used.of[BOOK_MEMORY];
 	who->domains = (uint32_t)c->domains.count;
 	who->buffers = (uint32_t)c->buffers.count;
 	who->regions = (uint32_t)c->regions.count;

@@ -42,6 +42,11 @@ static int verbs_reg(const struct device_pd *pd, const struct uverbs_reg *reg,
 	return uverbs_reg_mr(pd->fd, reg, ret_mr);
 }
 
+static int verbs_query(const struct device_pd *pd, const struct uverbs_mr *mr)
+{
+	return uverbs_check_mr(pd->fd, pd->driver_id, mr);
+}
+
 static int verbs_dereg(const struct device_pd *pd, const struct uverbs_mr *mr)
 {
 	return uverbs_destroy_same_mr(pd->fd, pd->driver_id, mr);
@@ -57,6 +62,7 @@ const struct device_ops verbs_device = {
 	.needs_name = true,
 	.attach = verbs_attach,
 	.reg = verbs_reg,
+	.query = verbs_query,
 	.dereg = verbs_dereg,
 	.charged = verbs_charged,
 };

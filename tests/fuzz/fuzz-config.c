@@ -16,6 +16,12 @@
 static int file = -1;
 static char path[64];
 
+static void check_limits(const struct limits *limits)
+{
+	for (size_t i = 0; i < BOOKS; i++)
+		must(limits->most[i] <= INT64_MAX || limits->most[i] == NO_LIMIT);
+}
+
 static void check_config(const struct config *config)
 {
 	must(strcmp(config->path, path) == 0);
@@ -23,7 +29,9 @@ static void check_config(const struct config *config)
 	     sizeof(config->session_user));
 	must(strnlen(config->cgroup, sizeof(config->cgroup)) < sizeof(config->cgroup));
 	must(!config->cgroup[0] || config->cgroup[0] == '/' || strcmp(config->cgroup, "none") == 0);
-	must(config->total_bytes <= INT64_MAX && config->uid_bytes <= INT64_MAX);
+	check_limits(&config->quotas.host);
+	check_limits(&config->quotas.per_uid);
+	check_limits(&config->quotas.per_gid);
 	must(config->n_classes >= 1 && config->n_classes <= COUNT(config->classes));
 	for (size_t i = 0; i < config->n_classes; i++) {
 		const struct class_rule *rule = &config->classes[i];
@@ -33,12 +41,17 @@ static void check_config(const struct config *config)
 		for (size_t j = 0; j < i; j++)
 			must(strcmp(config->classes[j].name, rule->name) != 0);
 	}
-	for (size_t i = 0; i < config->n_rules; i++) {
-		struct uid_rule rule = config_uid(config, config->rules[i].uid);
+	for (size_t i = 0; i < config->quotas.n_rules; i++) {
+		const struct rule *rule = &config->quotas.rules[i];
+		struct limits limits = quotas_find(&config->quotas, rule->scope, rule->id, 8);
 
-		must(rule.uid == config->rules[i].uid && rule.bytes <= INT64_MAX);
+		must(rule->scope == SCOPE_UID || rule->scope == SCOPE_GID);
+		check_limits(&rule->limits);
+		must(limits.most[BOOK_MEMORY] <= limits.most[BOOK_CHARGE] ||
+		     limits.most[BOOK_CHARGE] <= INT64_MAX);
 		for (size_t j = 0; j < i; j++)
-			must(config->rules[j].uid != rule.uid);
+			must(config->quotas.rules[j].scope != rule->scope ||
+			     config->quotas.rules[j].id != rule->id);
 	}
 }
 

@@ -28,6 +28,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -54,6 +55,7 @@
 #define CLASS_QUOTA (1ull << 29)
 #define PER_CLASS   2u
 #define PER_UID     3u
+#define OBJECTS     40000u
 
 /* The other ends of a session's channels, which its process holds. */
 struct ends {
@@ -189,6 +191,7 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 {
 	struct peer peer = { .pid = process, .uid = FIRST_UID + arg % UIDS, .comm = "fuzz" };
 	struct charge charge = { 0 };
+	struct quota quota;
 	struct spare spare = SPARE_INIT;
 	struct ends *e = ends;
 	int sock = -1;
@@ -203,7 +206,8 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 	must(setsockopt(spare.down[0], SOL_SOCKET, SO_SNDBUF, &(int){ 1 }, sizeof(int)) == 0);
 	spare_release(&spare);
 	if (role == KVREG__ROLE__ROLE_ADMIN ||
-	    charge_init(&charge, &supervisor.books, arg / UIDS % CLASSES, peer.uid) == 0) {
+	    charge_init(&charge, &supervisor.books, arg / UIDS % CLASSES, peer.uid, peer.gid,
+			&quota) == 0) {
 		must(session_new(&supervisor, role, &peer, &charge, &sock, &spare) == 0);
 		*e = (struct ends){
 			.session = LIST_FIRST(&supervisor.sessions),
@@ -228,7 +232,7 @@ static size_t lines_asked_for(const struct ends *e, const struct step *step)
 	    message->body_case != KVREG__UP__BODY_ADMIN ||
 	    message->admin->body_case != KVREG__ADMIN_REQUEST__BODY_CLIENTS)
 		return 0;
-	return supervisor.books.total.sessions;
+	return supervisor.books.total.of[BOOK_SESSIONS];
 }
 
 static void say_up(struct ends *e, const struct step *step)
@@ -341,35 +345,52 @@ static void take(const struct step *step)
 	}
 }
 
-static bool is_same(const struct usage *a, const struct usage *b)
+static bool is_same(const struct amounts *a, const struct amounts *b)
 {
-	return a->sessions == b->sessions && a->granted == b->granted;
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+static void add(struct amounts *sum, const struct amounts *more)
+{
+	for (size_t i = 0; i < BOOKS; i++)
+		sum->of[i] += more->of[i];
 }
 
 static void check_books(void)
 {
 	const struct session *session;
-	struct usage total = { 0 }, classes[CLASSES] = { 0 };
+	struct amounts total = { { 0 } }, classes[CLASSES] = { { { 0 } } };
 
 	LIST_FOREACH(session, &supervisor.sessions, link) {
 		/* cppcheck-suppress uninitvar */
 		bool is_client = session->role == KVREG__ROLE__ROLE_CLIENT;
 
-		total.granted += session->charge.bytes;
-		total.sessions += is_client;
-		classes[session->klass].granted += session->charge.bytes;
-		classes[session->klass].sessions += is_client;
+		must(session->charge.held.of[BOOK_SESSIONS] == is_client);
+		add(&total, &session->charge.held);
+		add(&classes[session->klass], &session->charge.held);
 		must(session->state != SESSION_GONE);
 		must(session->channel.queued <= session->channel.queue_max);
 	}
 	must(is_same(&total, &supervisor.books.total));
 	for (size_t i = 0; i < CLASSES; i++)
 		must(is_same(&classes[i], &supervisor.books.classes[i]));
-	must(total.granted <= QUOTA && total.sessions <= CLIENTS);
-	must(classes[1].granted <= CLASS_QUOTA && classes[1].sessions <= PER_CLASS);
+	must(total.of[BOOK_MEMORY] <= QUOTA && total.of[BOOK_CHARGE] <= QUOTA);
+	must(total.of[BOOK_SESSIONS] <= CLIENTS && total.of[BOOK_REGIONS] <= OBJECTS);
+	must(classes[1].of[BOOK_CHARGE] <= CLASS_QUOTA);
+	must(classes[1].of[BOOK_SESSIONS] <= PER_CLASS);
 }
 
 /* ---- one input ---- */
+
+static struct limits limits(uint64_t memory, uint64_t sessions, uint64_t regions)
+{
+	struct limits limits = limits_none();
+
+	limits.most[BOOK_MEMORY] = memory;
+	limits.most[BOOK_SESSIONS] = sessions;
+	limits.most[BOOK_REGIONS] = regions;
+	return limits;
+}
 
 static void begin(void)
 {
@@ -380,15 +401,16 @@ static void begin(void)
 		.admins = { .fd = -1, .parked = -1, .spare = SPARE_INIT },
 		.config = {
 			.session_user = "fuzz",
-			.total_bytes = QUOTA,
-			.uid_bytes = UID_QUOTA,
-			.sessions = CLIENTS,
-			.uid_sessions = PER_UID,
+			.quotas = {
+				.host = limits(QUOTA, CLIENTS, OBJECTS),
+				.per_uid = limits(UID_QUOTA, PER_UID, NO_LIMIT),
+				.per_gid = limits_none(),
+			},
 			.access = 0x1f,
 			.n_classes = CLASSES,
 			.classes = {
-				{ .name = "default", .bytes = UINT64_MAX, .sessions = UINT32_MAX },
-				{ .name = "fuzz", .bytes = CLASS_QUOTA, .sessions = PER_CLASS },
+				{ .name = "default", .limits = limits_none() },
+				{ .name = "fuzz", .limits = limits(CLASS_QUOTA, PER_CLASS, NO_LIMIT) },
 			},
 		},
 	};

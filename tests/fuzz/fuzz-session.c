@@ -70,19 +70,26 @@ static void say(Kvreg__Down *message)
 	(void)wire_send(down, record, length, NULL, 0, MSG_DONTWAIT);
 }
 
-static void answer_grant(uint32_t seq, uint64_t bytes)
+static void answer_grant(uint32_t seq, const Kvreg__Amounts *need)
 {
+	struct amounts granted = amounts_from_wire(need);
 	Kvreg__GrantReply reply = KVREG__GRANT_REPLY__INIT;
 	Kvreg__Down message = KVREG__DOWN__INIT;
+	Kvreg__Amounts wire;
 
 	reply.seq = seq;
-	reply.granted = policy == GRANTS_SLABS ? bytes + (1u << 20) : bytes;
-	reply.refused = policy == REFUSES || bytes > QUOTA;
+	reply.refused = policy == REFUSES || granted.of[BOOK_CHARGE] > QUOTA;
+	if (reply.refused)
+		granted = client.grant.granted;
+	for (size_t i = 0; policy == GRANTS_SLABS && !reply.refused && i < BOOKS; i++)
+		granted.of[i] = book_room((enum book)i, granted.of[i]);
+	amounts_to_wire(&granted, &wire);
+	reply.granted = &wire;
+	reply.book = seq % (BOOKS + 2u);
 	reply.quota_used = QUOTA / 2;
 	reply.quota_limit = QUOTA;
 	reply.scope = seq & 1 ? "uid" : "a scope that is far too long";
-	if (reply.refused)
-		reply.granted = client.grant.granted;
+	reply.holders = seq & 2 ? "" : "1 (fuzz) 4096";
 	message.body_case = KVREG__DOWN__BODY_GRANT;
 	message.grant = &reply;
 	say(&message);
@@ -120,9 +127,12 @@ int __wrap_control_send(struct control *c, const Kvreg__Up *message)
 	if (policy == GONE)
 		fd_close(&down);
 	else if (said->body_case == KVREG__UP__BODY_GRANT) {
+		Kvreg__Amounts most = KVREG__AMOUNTS__INIT;
+
+		most.charge = most.memory = UINT64_MAX;
 		if (policy == ANSWERS_ANOTHER_FIRST)
-			answer_grant(said->grant->seq - 1, UINT64_MAX);
-		answer_grant(said->grant->seq, said->grant->bytes);
+			answer_grant(said->grant->seq - 1, &most);
+		answer_grant(said->grant->seq, said->grant->need);
 	} else if (said->body_case == KVREG__UP__BODY_DEVICE)
 		answer_device(said->device->seq);
 	return 0;
@@ -237,22 +247,42 @@ static void begin(void)
 	must(client_init(&client, &welcome, fcntl(sock, F_DUPFD_CLOEXEC, 0), /* pidfd */ -1) == 0);
 }
 
+static bool is_nothing(const struct amounts *amounts)
+{
+	for (size_t i = 0; i < BOOKS; i++)
+		if (amounts->of[i])
+			return false;
+	return true;
+}
+
 static void check_books(void)
 {
-	uint64_t charged = 0, references = 0;
+	struct amounts used = { { 0 } };
+	uint64_t references = 0, covered = 0;
+	struct backing *backing;
 	struct region *region;
 	struct buffer *buffer;
 	struct domain *domain;
 
 	for (size_t at = 0; (region = handles_each(&client.regions, &at));) {
-		must(region->state == REGION_LIVE && region->charge > 0);
-		charged += region->charge;
+		must(region->state == REGION_LIVE && region->taken.of[BOOK_CHARGE] > 0);
+		must(region->uses > 0 && region->taken.of[BOOK_REGIONS] == 1);
+		for (size_t i = 0; i < BOOKS; i++)
+			used.of[i] += region->taken.of[i];
 	}
 	for (size_t at = 0; (domain = handles_each(&client.domains, &at));)
 		references += domain->regions;
 	for (size_t at = 0; (buffer = handles_each(&client.buffers, &at));)
 		must(!buffer->map);
-	must(client.grant.charged == charged);
+	LIST_FOREACH(backing, &client.backings, link)
+		for (size_t i = 0; i < backing->coverage.count; i++)
+			covered +=
+				backing->coverage.ranges[i].end - backing->coverage.ranges[i].first;
+	must(client.grant.used.of[BOOK_CHARGE] == used.of[BOOK_CHARGE]);
+	must(client.grant.used.of[BOOK_MEMORY] == covered);
+	must(client.grant.used.of[BOOK_REGIONS] == client.regions.count);
+	must(client.grant.used.of[BOOK_BUFFERS] == client.buffers.count);
+	must(client.grant.used.of[BOOK_DOMAINS] == client.domains.count);
 	must(references == client.regions.count);
 }
 
@@ -260,7 +290,7 @@ static void end(void)
 {
 	check_books();
 	must(client_fini(&client));
-	must(client.grant.charged == 0);
+	must(is_nothing(&client.grant.used) && LIST_EMPTY(&client.backings));
 	fd_close(&client.control.down);
 	fd_close(&client.self.status);
 	fd_close(&client.self.meminfo);

@@ -22,13 +22,17 @@ static void up_life(unsigned int who)
 	Kvreg__DeviceQuery device = KVREG__DEVICE_QUERY__INIT;
 	Kvreg__GrantRequest grant = KVREG__GRANT_REQUEST__INIT;
 	Kvreg__GrantReturn back = KVREG__GRANT_RETURN__INIT;
+	Kvreg__Amounts need = KVREG__AMOUNTS__INIT, keep = KVREG__AMOUNTS__INIT;
 
 	ready.program = "seed";
 	device.seq = grant.seq = 1;
 	device.major = 1;
 	device.minor = 3;
-	grant.bytes = 200u << 20;
-	back.bytes = 64u << 20;
+	need.charge = need.memory = 200u << 20;
+	need.regions = 20;
+	keep.charge = keep.memory = 64u << 20;
+	grant.need = &need;
+	back.keep = &keep;
 	up(who, UP(ready, READY, &ready));
 	up(who, UP(device, DEVICE, &device));
 	up(who, UP(grant, GRANT, &grant));

@@ -91,21 +91,38 @@ static void status_is_the_books(void **state)
 	assert_string_equal(s->state, "serving");
 	assert_string_equal(s->config, w->daemon.config);
 	assert_true(s->privileged == (s->n_missing == 0));
-	assert_int_equal(s->sessions, 1);
-	assert_int_equal(s->sessions_limit, DEFAULT_SESSIONS);
 	assert_int_equal(s->accepted, 1);
 	assert_int_equal(s->refused, 0);
-	uint64_t granted = s->granted, granted_limit = s->granted_limit;
+	assert_int_equal(s->n_usage, 2);
+	Kvreg__Usage host = *s->usage[0];
+	assert_int_equal(host.scope, KVREG__SCOPE__SCOPE_HOST);
+	assert_int_equal(host.sessions, 1);
+	assert_int_equal(host.sessions_limit, DEFAULT_SESSIONS);
+	assert_int_equal(host.regions_limit, DEFAULT_REGIONS);
+	assert_true(host.gpu_limit == UINT64_MAX && host.gpu == 0);
+	assert_int_equal(s->usage[1]->scope, KVREG__SCOPE__SCOPE_CLASS);
+	assert_string_equal(s->usage[1]->class_, "default");
+	assert_string_equal(s->usage[1]->socket, w->daemon.socket);
 	reply = admin_reply(w->admin);
 	assert_true(reply && reply->status && !reply->more && !reply->error);
 	s = reply->status;
-	assert_int_equal(s->n_users, 1);
-	assert_int_equal(s->users[0]->uid, getuid());
-	assert_int_equal(s->users[0]->sessions, 1);
-	assert_int_equal(s->users[0]->sessions_limit, DEFAULT_SESSIONS_PER_UID);
-	assert_int_equal(s->users[0]->granted, granted);
-	assert_true(granted >= REGIONS * 4096);
-	assert_true(s->users[0]->granted_limit <= granted_limit);
+	assert_int_equal(s->n_usage, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const Kvreg__Usage *one = s->usage[i];
+		bool is_uid = one->scope == KVREG__SCOPE__SCOPE_UID;
+
+		assert_int_equal(one->id, is_uid ? getuid() : getgid());
+		assert_string_equal(one->class_, "default");
+		assert_int_equal(one->sessions, 1);
+		assert_int_equal(one->charge, host.charge);
+		assert_int_equal(one->memory, host.memory);
+		assert_true(one->charge >= REGIONS * 4096ull);
+		assert_true(one->memory >= 4096);
+		assert_true(one->domains >= 1 && one->buffers >= 1 && one->regions >= REGIONS);
+		if (is_uid)
+			assert_int_equal(one->sessions_limit, DEFAULT_SESSIONS_PER_UID);
+		assert_true((one->charge_limit <= host.charge_limit) == is_uid);
+	}
 }
 
 static void clients_are_listed_with_what_they_hold(void **state)

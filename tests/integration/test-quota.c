@@ -15,51 +15,12 @@
 #include "admin.h"
 #include "check.h"
 #include "daemon.h"
+#include "holder.h"
 #include "raw.h"
 
 #define MIB (1ull << 20)
 
 static struct daemon_under_test daemon_;
-
-/* One connection with a domain and a buffer. */
-struct holder {
-	struct raw *raw;
-	int device, memory;
-	uint32_t domain, buffer;
-};
-
-static struct holder hold(uint64_t size)
-{
-	struct holder h = { .raw = raw_greet(daemon_.socket) };
-
-	h.device = open("/dev/null", O_RDWR | O_CLOEXEC);
-	h.memory = memory_fd(size, F_SEAL_SHRINK);
-	h.domain = raw_attach(h.raw, h.device, 1)->attach_domain->domain;
-	h.buffer = raw_import(h.raw, h.memory, size, 0)->import_buffer->buffer;
-	return h;
-}
-
-static void let_go(struct holder *h)
-{
-	raw_close(h->raw);
-	close(h->device);
-	close(h->memory);
-}
-
-static const Kvreg__Reply *try_register(struct holder *h, uint64_t length)
-{
-	Kvreg__RegisterItem item = raw_item(h->domain, h->buffer, length);
-
-	return raw_register(h->raw, &item, 1);
-}
-
-static uint32_t must_register(struct holder *h, uint64_t length)
-{
-	const Kvreg__Reply *reply = try_register(h, length);
-
-	require(reply->register_ && reply->register_->n_regions == 1);
-	return reply->register_->regions[0]->region;
-}
 
 static bool one_session_is_left(void *arg)
 {
@@ -88,7 +49,7 @@ static void the_quota_of_a_uid_ends(void **state)
 {
 	(void)state;
 	start("[quota]\nper_uid = 3M\n");
-	struct holder h = hold(2 * MIB);
+	struct holder h = hold(daemon_.socket, 2 * MIB);
 	uint32_t region = must_register(&h, 2 * MIB);
 
 	const Kvreg__Reply *reply = try_register(&h, 2 * MIB);
@@ -114,7 +75,7 @@ static void a_quota_is_shared_by_the_connections_of_a_uid(void **state)
 
 	(void)state;
 	start("[quota]\nper_uid = 2M\n");
-	struct holder a = hold(2 * MIB), b = hold(2 * MIB);
+	struct holder a = hold(daemon_.socket, 2 * MIB), b = hold(daemon_.socket, 2 * MIB);
 	must_register(&a, 2 * MIB);
 	assert_true(raw_refused(try_register(&b, 4096), KVREG_E_LIMIT_QUOTA));
 	require(admin_status(daemon_.admin_socket, &status));
@@ -132,7 +93,7 @@ static void the_host_bounds_all(void **state)
 {
 	(void)state;
 	start("[quota]\ntotal = 1M\nper_uid = 1G\n");
-	struct holder h = hold(2 * MIB);
+	struct holder h = hold(daemon_.socket, 2 * MIB);
 	const Kvreg__Reply *reply = try_register(&h, 2 * MIB);
 
 	assert_true(raw_refused(reply, KVREG_E_LIMIT_QUOTA));
@@ -149,7 +110,7 @@ static void a_uid_has_a_section_of_its_own(void **state)
 	(void)state;
 	snprintf(config, sizeof(config), "[quota]\nper_uid = 0\n[uid %u]\nbytes = 1M\n", getuid());
 	start(config);
-	struct holder h = hold(2 * MIB);
+	struct holder h = hold(daemon_.socket, 2 * MIB);
 	must_register(&h, MIB);
 	assert_true(raw_refused(try_register(&h, MIB), KVREG_E_LIMIT_QUOTA));
 	let_go(&h);
@@ -160,7 +121,7 @@ static void a_batch_beyond_the_quota_leaves_nothing(void **state)
 {
 	(void)state;
 	start("[quota]\nper_uid = 3M\n");
-	struct holder h = hold(2 * MIB);
+	struct holder h = hold(daemon_.socket, 2 * MIB);
 	Kvreg__RegisterItem items[] = { raw_item(h.domain, h.buffer, 2 * MIB),
 					raw_item(h.domain, h.buffer, 2 * MIB) };
 	const Kvreg__Reply *reply = raw_register(h.raw, items, COUNT(items));
@@ -176,7 +137,7 @@ static void access_is_a_matter_of_policy(void **state)
 {
 	(void)state;
 	start("[quota]\naccess = local_write,remote_read\n");
-	struct holder h = hold(4096);
+	struct holder h = hold(daemon_.socket, 4096);
 	Kvreg__RegisterItem item = raw_item(h.domain, h.buffer, 4096);
 
 	item.access = IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_WRITE;
@@ -206,7 +167,7 @@ static void the_kernels_limit_is_told_from_the_quota(void **state)
 		daemon_end(&daemon_);
 		skip_test("this daemon raises its sessions' RLIMIT_MEMLOCK");
 	}
-	struct holder h = hold(MIB);
+	struct holder h = hold(daemon_.socket, MIB);
 	const Kvreg__Reply *reply = try_register(&h, MIB);
 	assert_true(raw_refused(reply, KVREG_E_LIMIT_MEMLOCK));
 	assert_int_equal(reply->error->stage, KVREG_STAGE_PIN);
@@ -224,7 +185,7 @@ static void a_large_grant_goes_back(void **state)
 {
 	(void)state;
 	start("[quota]\ntotal = 4G\nper_uid = 2G\n");
-	struct holder h = hold(65 * MIB);
+	struct holder h = hold(daemon_.socket, 65 * MIB);
 	/* Granted in any case; registered only where the kernel's limit follows. */
 	const Kvreg__Reply *reply = try_register(&h, 65 * MIB);
 	if (reply->register_)
@@ -243,6 +204,7 @@ static void connections_of_a_uid_are_bounded(void **state)
 {
 	struct kvreg *k[3] = { NULL };
 	struct admin_status status;
+	char holder[128];
 
 	(void)state;
 	start("[quota]\nsessions_per_uid = 2\n");
@@ -250,7 +212,10 @@ static void connections_of_a_uid_are_bounded(void **state)
 	assert_int_equal(kvreg_open(NULL, &k[1]), 0);
 	assert_int_equal(kvreg_open(NULL, &k[2]), -EUSERS);
 	assert_int_equal(kvreg_error_code(kvreg_last_error()), KVREG_E_LIMIT_SESSIONS);
-	assert_non_null(strstr(kvreg_error_detail(kvreg_last_error()), "may have 2 connections"));
+	snprintf(holder, sizeof(holder),
+		 "uid: 2 of 2 connections of uid %u, class default; held by %d (", getuid(),
+		 getpid());
+	assert_non_null(strstr(kvreg_error_detail(kvreg_last_error()), holder));
 	require(admin_status(daemon_.admin_socket, &status));
 	assert_int_equal(status.sessions, 2);
 	assert_int_equal(status.accepted, 3);

@@ -40,10 +40,13 @@ bool admin_status(const char *path, struct admin_status *ret_status)
 		const Kvreg__StatusReply *s = reply->status;
 
 		require(s && reply->more && !reply->error && reply->seq == 1);
+		require(s->n_usage > 0 && s->usage[0]->scope == KVREG__SCOPE__SCOPE_HOST);
 		*ret_status = (struct admin_status){
 			.pid = s->pid,
-			.sessions = s->sessions,
-			.granted = s->granted,
+			.sessions = s->usage[0]->sessions,
+			.granted = s->usage[0]->charge,
+			.memory = s->usage[0]->memory,
+			.regions = s->usage[0]->regions,
 			.accepted = s->accepted,
 			.refused = s->refused,
 			.grants_refused = s->grants_refused,
@@ -53,7 +56,9 @@ bool admin_status(const char *path, struct admin_status *ret_status)
 	while (reply && reply->more) {
 		reply = admin_reply(admin);
 		require(reply && reply->status && reply->seq == 1);
-		ret_status->users += (uint32_t)reply->status->n_users;
+		for (size_t i = 0; i < reply->status->n_usage; i++)
+			ret_status->users +=
+				reply->status->usage[i]->scope == KVREG__SCOPE__SCOPE_UID;
 	}
 	raw_close(admin);
 	return reply != NULL;

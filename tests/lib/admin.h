@@ -16,7 +16,7 @@ const Kvreg__AdminReply *admin_reply(struct raw *admin);
 
 struct admin_status {
 	uint32_t pid, sessions, users;
-	uint64_t granted, accepted, refused, grants_refused;
+	uint64_t granted, memory, regions, accepted, refused, grants_refused;
 	bool privileged;
 };
 

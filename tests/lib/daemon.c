@@ -205,7 +205,8 @@ static bool is_idle(void *arg)
 	struct admin_status status;
 
 	return admin_status(d->admin_socket, &status) && status.sessions == 0 &&
-	       status.granted == 0 && status.users == 0;
+	       status.granted == 0 && status.memory == 0 && status.regions == 0 &&
+	       status.users == 0;
 }
 
 void daemon_idle(struct daemon_under_test *d)

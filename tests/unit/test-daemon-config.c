@@ -52,12 +52,14 @@ static void defaults_are_safe(void **state)
 	assert_string_equal(config.path, "");
 	assert_string_equal(config.session_user, DEFAULT_SESSION_USER);
 	assert_string_equal(config.cgroup, "");
-	assert_int_equal(config.total_bytes, share_of_memory(DEFAULT_TOTAL_PERCENT));
-	assert_int_equal(config.uid_bytes, share_of_memory(DEFAULT_UID_PERCENT));
-	assert_int_equal(config.sessions, DEFAULT_SESSIONS);
-	assert_int_equal(config.uid_sessions, DEFAULT_SESSIONS_PER_UID);
+	assert_int_equal(config.quotas.host.most[BOOK_MEMORY],
+			 share_of_memory(DEFAULT_TOTAL_PERCENT));
+	assert_int_equal(config.quotas.per_uid.most[BOOK_MEMORY],
+			 share_of_memory(DEFAULT_UID_PERCENT));
+	assert_int_equal(config.quotas.host.most[BOOK_SESSIONS], DEFAULT_SESSIONS);
+	assert_int_equal(config.quotas.per_uid.most[BOOK_SESSIONS], DEFAULT_SESSIONS_PER_UID);
 	assert_int_equal(config.access, ALL_ACCESS);
-	assert_int_equal(config.n_rules, 0);
+	assert_int_equal(config.quotas.n_rules, 0);
 	config_fini(&config);
 }
 
@@ -68,7 +70,7 @@ static void an_empty_file_is_the_defaults(void **state)
 	(void)state;
 	assert_int_equal(load("# nothing\n\n", &config), 0);
 	assert_string_equal(config.path, path);
-	assert_int_equal(config.sessions, DEFAULT_SESSIONS);
+	assert_int_equal(config.quotas.host.most[BOOK_SESSIONS], DEFAULT_SESSIONS);
 	config_fini(&config);
 }
 
@@ -84,10 +86,10 @@ static void every_key_is_taken(void **state)
 			 0);
 	assert_string_equal(config.session_user, "12:13");
 	assert_string_equal(config.cgroup, "/kvreg");
-	assert_int_equal(config.total_bytes, 3ull << 30);
-	assert_int_equal(config.uid_bytes, 3ull << 19);
-	assert_int_equal(config.sessions, 7);
-	assert_int_equal(config.uid_sessions, 0);
+	assert_int_equal(config.quotas.host.most[BOOK_MEMORY], 3ull << 30);
+	assert_int_equal(config.quotas.per_uid.most[BOOK_MEMORY], 3ull << 19);
+	assert_int_equal(config.quotas.host.most[BOOK_SESSIONS], 7);
+	assert_int_equal(config.quotas.per_uid.most[BOOK_SESSIONS], 0);
 	assert_int_equal(config.access,
 			 IB_UVERBS_ACCESS_LOCAL_WRITE | IB_UVERBS_ACCESS_REMOTE_READ);
 	config_fini(&config);
@@ -96,24 +98,99 @@ static void every_key_is_taken(void **state)
 static void a_uid_has_its_own_rule_or_the_default(void **state)
 {
 	struct config config;
-	struct uid_rule rule;
+	struct limits rule;
 
 	(void)state;
 	assert_int_equal(load("[uid 7]\nbytes = 4K\n[uid 8]\nsessions = 2\n"
 			      "[quota]\nper_uid = 1M\nsessions_per_uid = 5\n[uid 7]\nsessions=3\n",
 			      &config),
 			 0);
-	assert_int_equal(config.n_rules, 2);
-	rule = config_uid(&config, 7);
-	assert_int_equal(rule.bytes, 4096);
-	assert_int_equal(rule.sessions, 3);
-	rule = config_uid(&config, 8);
-	assert_int_equal(rule.bytes, 1 << 20);
-	assert_int_equal(rule.sessions, 2);
-	rule = config_uid(&config, 9);
-	assert_int_equal(rule.uid, 9);
-	assert_int_equal(rule.bytes, 1 << 20);
-	assert_int_equal(rule.sessions, 5);
+	assert_int_equal(config.quotas.n_rules, 2);
+	rule = quotas_find(&config.quotas, SCOPE_UID, 7, 1);
+	assert_int_equal(rule.most[BOOK_MEMORY], 4096);
+	assert_int_equal(rule.most[BOOK_SESSIONS], 3);
+	rule = quotas_find(&config.quotas, SCOPE_UID, 8, 1);
+	assert_int_equal(rule.most[BOOK_MEMORY], 1 << 20);
+	assert_int_equal(rule.most[BOOK_SESSIONS], 2);
+	rule = quotas_find(&config.quotas, SCOPE_UID, 9, 1);
+	assert_int_equal(rule.most[BOOK_MEMORY], 1 << 20);
+	assert_int_equal(rule.most[BOOK_SESSIONS], 5);
+	config_fini(&config);
+}
+
+static void every_book_has_its_keys(void **state)
+{
+	struct config config;
+	struct limits rule;
+
+	(void)state;
+	assert_int_equal(
+		load("[quota]\ntotal = 8G\ncharge = 16G\ngpu = 80G\ndomains = 1\nbuffers = 2\n"
+		     "regions = 3\nper_gid = 1G\ncharge_per_uid = 5G\ngpu_per_gid = 6G\n"
+		     "regions_per_uid = 7\nsessions_per_gid = 8\n"
+		     "[gid 9]\nbytes = 2G\nbuffers = 10\n[uid 9]\ngpu = 11G\n",
+		     &config),
+		0);
+	assert_int_equal(config.quotas.host.most[BOOK_CHARGE], 16ull << 30);
+	assert_int_equal(config.quotas.host.most[BOOK_GPU], 80ull << 30);
+	assert_int_equal(config.quotas.host.most[BOOK_DOMAINS], 1);
+	assert_int_equal(config.quotas.host.most[BOOK_BUFFERS], 2);
+	assert_int_equal(config.quotas.host.most[BOOK_REGIONS], 3);
+	rule = quotas_find(&config.quotas, SCOPE_GID, 9, 1);
+	assert_int_equal(rule.most[BOOK_MEMORY], 2ull << 30);
+	assert_int_equal(rule.most[BOOK_CHARGE], 2ull << 30);
+	assert_int_equal(rule.most[BOOK_BUFFERS], 10);
+	assert_int_equal(rule.most[BOOK_SESSIONS], 8);
+	assert_int_equal(rule.most[BOOK_GPU], 6ull << 30);
+	rule = quotas_find(&config.quotas, SCOPE_GID, 1, 3);
+	assert_int_equal(rule.most[BOOK_MEMORY], 1ull << 30);
+	assert_int_equal(rule.most[BOOK_CHARGE], 3ull << 30);
+	assert_true(rule.most[BOOK_REGIONS] == NO_LIMIT);
+	rule = quotas_find(&config.quotas, SCOPE_UID, 9, 3);
+	assert_int_equal(rule.most[BOOK_CHARGE], 5ull << 30);
+	assert_int_equal(rule.most[BOOK_GPU], 11ull << 30);
+	assert_int_equal(rule.most[BOOK_REGIONS], 7);
+	config_fini(&config);
+}
+
+/* Beyond any number there is no limit, and no small one either. */
+static void a_derived_limit_does_not_overflow(void **state)
+{
+	struct limits limits = limits_none();
+
+	(void)state;
+	limits.most[BOOK_MEMORY] = 1ull << 62;
+	assert_true(limits_derive(limits, 8).most[BOOK_CHARGE] == NO_LIMIT);
+	assert_int_equal(limits_derive(limits, 2).most[BOOK_CHARGE], 1ull << 63);
+	assert_int_equal(limits_derive(limits, 0).most[BOOK_CHARGE], 1ull << 62);
+	limits.most[BOOK_CHARGE] = 5;
+	assert_int_equal(limits_derive(limits, 8).most[BOOK_CHARGE], 5);
+}
+
+/* Each key of the example, its comment mark taken away, is one that the daemon takes. */
+static void the_example_has_every_key(void **state)
+{
+	static char text[16384];
+	FILE *file = fopen(KVREG_SRC "/systemd/kvregd.conf", "re");
+	struct config config;
+	char line[256];
+
+	(void)state;
+	assert_non_null(file);
+	text[0] = '\0';
+	while (fgets(line, sizeof(line), file))
+		strncat(text, line[0] == ';' ? line + 1 : line, sizeof(text) - strlen(text) - 1);
+	fclose(file);
+	if (load(text, &config) != 0)
+		fail_msg("%s", words);
+	for (size_t i = 0; i < BOOKS; i++) {
+		assert_true(config.quotas.host.most[i] != NO_LIMIT);
+		assert_true(config.quotas.per_uid.most[i] != NO_LIMIT);
+		assert_true(config.quotas.per_gid.most[i] != NO_LIMIT);
+		assert_true(config.quotas.rules[0].limits.most[i] != NO_LIMIT);
+	}
+	assert_int_equal(config.quotas.n_rules, 2);
+	assert_int_equal(config.n_classes, 2);
 	config_fini(&config);
 }
 
@@ -134,14 +211,14 @@ static void sizes_are_read(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(good); i++) {
-		assert_int_equal(config_size(good[i].text, 200, &bytes), 0);
+		assert_int_equal(quota_size(good[i].text, 200, &bytes), 0);
 		assert_int_equal(bytes, good[i].bytes);
 	}
 	bytes = 77;
 	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(config_size(bad[i], 200, &bytes), -EINVAL);
-	assert_int_equal(config_size("8192P", 200, &bytes), -ERANGE);
-	assert_int_equal(config_size("1e30", 200, &bytes), -ERANGE);
+		assert_int_equal(quota_size(bad[i], 200, &bytes), -EINVAL);
+	assert_int_equal(quota_size("8192P", 200, &bytes), -ERANGE);
+	assert_int_equal(quota_size("1e30", 200, &bytes), -ERANGE);
 	assert_int_equal(bytes, 77);
 }
 
@@ -164,6 +241,13 @@ static void every_slip_names_its_line(void **state)
 		{ "[qota]\ntotal = 5G\n", ":2: [qota] total: unknown section" },
 		{ "total = 5G\n", ":1: [] total: unknown section" },
 		{ "[uid root]\nbytes = 1G\n", ":2: [uid root] bytes: the section names no uid" },
+		{ "[gid x]\nbytes = 1G\n", ":2: [gid x] bytes: the section names no gid" },
+		{ "[quota]\ngpu = 5%\n", ":2: [quota] gpu: not a value" },
+		{ "[quota]\nbytes = 5G\n", ":2: [quota] bytes: unknown key" },
+		{ "[quota]\nbytes_per_uid = 5G\n", ":2: [quota] bytes_per_uid: unknown key" },
+		{ "[quota]\n_per_uid = 5\n", ":2: [quota] _per_uid: unknown key" },
+		{ "[quota]\nregions_per = 5\n", ":2: [quota] regions_per: unknown key" },
+		{ "[class a]\nmode = 8\n", ":2: [class a] mode: not a value" },
 		{ "[uid ]\nbytes = 1G\n", "bytes" },
 		{ "[uid 5]\nbits = 1G\n", ":2: [uid 5] bits: unknown key" },
 		{ "[uid 5]\nbytes = x\n", ":2: [uid 5] bytes: not a value" },
@@ -172,7 +256,7 @@ static void every_slip_names_its_line(void **state)
 		/* The first of several. */
 		{ "[quota]\ntotal = x\nper_uid = y\n", ":2: [quota] total" },
 	};
-	struct config config = { .sessions = 77 };
+	struct config config = { .access = 77 };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(slips); i++) {
@@ -181,7 +265,7 @@ static void every_slip_names_its_line(void **state)
 		if (!strstr(words, slips[i].says))
 			fail_msg("\"%s\" has not \"%s\"", words, slips[i].says);
 	}
-	assert_int_equal(config.sessions, 77);
+	assert_int_equal(config.access, 77);
 }
 
 static void a_long_user_name_is_refused(void **state)
@@ -218,10 +302,10 @@ static void a_class_has_a_socket_and_bounds(void **state)
 	assert_string_equal(config.classes[1].name, "team-a");
 	assert_string_equal(config.classes[1].socket, "/run/x/s");
 	assert_int_equal(config.classes[1].mode, 0660);
-	assert_int_equal(config.classes[1].bytes, 8192);
-	assert_true(config.classes[1].sessions == UINT32_MAX);
+	assert_int_equal(config.classes[1].limits.most[BOOK_MEMORY], 8192);
+	assert_true(config.classes[1].limits.most[BOOK_SESSIONS] == NO_LIMIT);
 	assert_int_equal(config.classes[2].mode, 0666);
-	assert_int_equal(config.classes[2].sessions, 3);
+	assert_int_equal(config.classes[2].limits.most[BOOK_SESSIONS], 3);
 	config_fini(&config);
 	assert_int_equal(load("[class a]\nbytes = 8K\n", &config), -EINVAL);
 	assert_int_equal(load("[class A]\nsocket = /x\n", &config), -EINVAL);
@@ -237,6 +321,9 @@ int main(void)
 		cmocka_unit_test(an_empty_file_is_the_defaults),
 		cmocka_unit_test(every_key_is_taken),
 		cmocka_unit_test(a_uid_has_its_own_rule_or_the_default),
+		cmocka_unit_test(every_book_has_its_keys),
+		cmocka_unit_test(a_derived_limit_does_not_overflow),
+		cmocka_unit_test(the_example_has_every_key),
 		cmocka_unit_test(sizes_are_read),
 		cmocka_unit_test(every_slip_names_its_line),
 		cmocka_unit_test(a_long_user_name_is_refused),
