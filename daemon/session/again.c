@@ -51,8 +51,7 @@ static bool memory_is_same(const struct region *region, int fd)
 {
 	struct stat st;
 
-	return region->stamp.settled && fstat(fd, &st) == 0 &&
-	       st.st_ctim.tv_sec == region->stamp.changed.tv_sec &&
+	return fstat(fd, &st) == 0 && st.st_ctim.tv_sec == region->stamp.changed.tv_sec &&
 	       st.st_ctim.tv_nsec == region->stamp.changed.tv_nsec;
 }
 
@@ -75,6 +74,8 @@ struct region *again_find(struct client *c, const struct region_request *request
 
 void again_add(struct client *c, struct region *region)
 {
+	if (!region->stamp.settled)
+		return;
 	LIST_INSERT_HEAD(bucket(c, &region->origin), region, again);
 	region->is_offered = true;
 }

@@ -42,7 +42,7 @@ struct again_stamp again_stamp(int fd, bool is_hugetlb);
 /** again_find() - the live region that is what @request asks for, or NULL. */
 struct region *again_find(struct client *c, const struct region_request *request);
 
-/** again_add() - offers @region, which has become live. */
+/** again_add() - offers @region, which has become live, if a change since its stamp would show. */
 void again_add(struct client *c, struct region *region);
 
 /** again_remove() - offers it no more, if it was offered. */

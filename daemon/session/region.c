@@ -199,8 +199,7 @@ static int make(struct client *c, const struct region_request *request, struct r
 		return r;
 	}
 	set_state(region, REGION_LIVE);
-	if (region->stamp.settled)
-		again_add(c, region);
+	again_add(c, region);
 	*ret_region = region;
 	return 0;
 }

@@ -29,7 +29,7 @@ struct worker {
 	struct kvreg *k;
 	struct kvreg_domain *domain;
 	struct kvreg_buffer *buffer;
-	struct kvreg_region *region;
+	struct kvreg_region *region, *again;
 	uint8_t *address;
 	uint64_t size;
 	uint64_t offset, length; /* of the region within the buffer */
@@ -155,6 +155,19 @@ static int do_register(struct worker *w, char **args)
 	printf("ok handle=%u lkey=0x%x rkey=0x%x address=0x%" PRIx64 " length=%" PRIu64 "\n",
 	       kvreg_handle(w->region), kvreg_lkey(w->region), kvreg_rkey(w->region),
 	       kvreg_iova(w->region), w->length);
+	return 0;
+}
+
+/* The range of the last register once more; deregister ends the first of the two. */
+static int do_again(struct worker *w, char **args)
+{
+	int r = kvreg_register(w->domain, w->buffer, w->offset, w->length, 0, ACCESS, NULL,
+			       &w->again);
+
+	(void)args;
+	if (r < 0)
+		return failed(r);
+	printf("ok handle=%u rkey=0x%x\n", kvreg_handle(w->again), kvreg_rkey(w->again));
 	return 0;
 }
 
@@ -324,8 +337,15 @@ static int do_pin(struct worker *w, char **args)
 
 static int do_deregister(struct worker *w, char **args)
 {
+	int r = kvreg_deregister(w->region);
+
 	(void)args;
-	return done(kvreg_deregister(w->region));
+	if (r < 0 && r != -ENOENT) /* which frees it too */
+		return failed(r);
+	if (w->again)
+		w->region = w->again;
+	w->again = NULL;
+	return done(r);
 }
 
 static int do_release(struct worker *w, char **args)
@@ -377,7 +397,7 @@ static const struct {
 	{ "pin", do_pin },         { "deregister", do_deregister }, { "release", do_release },
 	{ "detach", do_detach },   { "close", do_close },           { "leave", do_leave },
 	{ "fork", do_fork },       { "window", do_window },         { "hangup", do_hangup },
-	{ "attack", do_attack },
+	{ "attack", do_attack },   { "again", do_again },
 };
 
 static int run(struct worker *w, char *line)
