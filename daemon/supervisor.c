@@ -84,6 +84,7 @@ static void refuse(struct supervisor *supervisor, int *sock, struct spare *spare
 static void on_client(struct listener *listener, int *sock, struct spare *spare)
 {
 	struct supervisor *supervisor = listener->owner;
+	size_t klass = (size_t)(listener - supervisor->clients);
 	struct charge charge = { 0 };
 	char words[128];
 	struct peer peer;
@@ -96,19 +97,21 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 		supervisor->accepted += *sock < 0;
 		return;
 	}
-	r = charge_init(&charge, &supervisor->books, (size_t)(listener - supervisor->clients),
-			peer.uid);
+	r = charge_init(&charge, &supervisor->books, klass, peer.uid);
 	if (r == KVREG_E_LIMIT_SESSIONS) {
 		const struct config *config = &supervisor->config;
-		const struct class_rule *klass = &config->classes[listener - supervisor->clients];
+		const struct class_rule *rule = &config->classes[klass];
 
 		snprintf(words, sizeof(words),
 			 "uid %u may have %u connections, class %s %u, the host %u", peer.uid,
-			 config_uid(config, peer.uid).sessions, klass->name,
-			 klass->sessions < config->sessions ? klass->sessions : config->sessions,
+			 config_uid(config, peer.uid).sessions, rule->name,
+			 rule->sessions < config->sessions ? rule->sessions : config->sessions,
 			 config->sessions);
 		refuse(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
 	} else {
+		if (r == 0)
+			r = faults_connect(&supervisor->config.faults,
+					   supervisor->config.classes[klass].name);
 		if (r == 0)
 			r = session_new(supervisor, KVREG__ROLE__ROLE_CLIENT, &peer, &charge, sock,
 					spare);
@@ -235,7 +238,8 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 	};
 	for (size_t i = 0; i <= CLASSES_MAX; i++)
 		listener_init(&supervisor->clients[i]);
-	r = config_load(options->config, &supervisor->config, ret_words, size);
+	r = config_load(options->config, options->allow_faults, &supervisor->config, ret_words,
+			size);
 	if (r < 0)
 		return r;
 	books_init(&supervisor->books, &supervisor->config);
@@ -249,6 +253,11 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 		return r;
 	}
 	find_leaves(supervisor);
+	/* Not a privilege: but where this stands nobody overlooks it. */
+	if (supervisor->config.faults.count > 0)
+		privilege_lacks(&supervisor->privilege,
+				"kernel calls fail or wait on purpose: the configuration has "
+				"[test ...] sections, which is for tests alone");
 	/* Five fds a session. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max > CHILD_NOFILE) {
 		files.rlim_cur = files.rlim_max - CHILD_NOFILE;

@@ -12,7 +12,13 @@ struct domain;
 struct buffer;
 
 /* registering -> live | dead; live -> releasing; releasing -> live (refused) | dead */
-enum region_state { REGION_REGISTERING, REGION_LIVE, REGION_RELEASING, REGION_DEAD };
+enum region_state {
+	REGION_REGISTERING,
+	REGION_LIVE,
+	REGION_RELEASING,
+	REGION_DEAD,
+	REGION_STATES /* their number: each has its place in tests/integration/test-states.c */
+};
 
 struct region {
 	uint32_t number;

@@ -28,6 +28,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -137,7 +138,7 @@ int __wrap_channel_send(struct channel *channel, const Kvreg__Down *message)
 	return abilities & QUEUES_ARE_FULL ? -ENOBUFS : __real_channel_send(channel, message);
 }
 
-/* Formatted, and thrown away. */
+/* Formatted, looked at, and thrown away. */
 void __wrap_log_line(enum log_level level, const char *format, ...)
 {
 	char line[1024];
@@ -149,6 +150,7 @@ void __wrap_log_line(enum log_level level, const char *format, ...)
 	va_end(args);
 	for (const char *c = line; *c; c++)
 		must(*c >= 0x20 && *c < 0x7f);
+	must(!strstr(line, ": held in") || strstr(line, ": held in stage register by"));
 }
 
 /* ---- sessions ---- */
@@ -389,6 +391,14 @@ static void begin(void)
 			.classes = {
 				{ .name = "default", .bytes = UINT64_MAX, .sessions = UINT32_MAX },
 				{ .name = "fuzz", .bytes = CLASS_QUOTA, .sessions = PER_CLASS },
+			},
+			/* Whose sessions may say that they are held in one of the stages. */
+			.faults = {
+				.count = 1,
+				.rules = { {
+					.klass = "fuzz",
+					.stages[FAULT_REGISTER] = { .delay_ms = 1 },
+				} },
 			},
 		},
 	};

@@ -30,7 +30,7 @@ static int load(const char *text, struct config *config)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	words[0] = '\0';
-	r = config_load(path, config, words, sizeof(words));
+	r = config_load(path, /* allow_faults */ false, config, words, sizeof(words));
 	close(fd);
 	return r;
 }
@@ -48,7 +48,7 @@ static void defaults_are_safe(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(config_load(NULL, &config, words, sizeof(words)), 0);
+	assert_int_equal(config_load(NULL, false, &config, words, sizeof(words)), 0);
 	assert_string_equal(config.path, "");
 	assert_string_equal(config.session_user, DEFAULT_SESSION_USER);
 	assert_string_equal(config.cgroup, "");
@@ -199,9 +199,10 @@ static void a_missing_file_is_named(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(config_load("/no/such.conf", &config, words, sizeof(words)), -ENOENT);
+	assert_int_equal(config_load("/no/such.conf", false, &config, words, sizeof(words)),
+			 -ENOENT);
 	assert_string_equal(words, "/no/such.conf: No such file or directory");
-	assert_int_equal(config_load("/tmp", &config, words, sizeof(words)), -EIO);
+	assert_int_equal(config_load("/tmp", false, &config, words, sizeof(words)), -EIO);
 }
 
 static void a_class_has_a_socket_and_bounds(void **state)
