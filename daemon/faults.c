@@ -10,9 +10,9 @@
 #define ITEMS_TEXT 512u
 
 static const char *const stage_names[] = {
-	[FAULT_CONNECT] = "connect",   [FAULT_ATTACH] = "attach",
-	[FAULT_IMPORT] = "import",     [FAULT_MAP] = "map",
-	[FAULT_POPULATE] = "populate", [FAULT_REGISTER] = "register",
+	[FAULT_CONNECT] = "connect",       [FAULT_ATTACH] = "attach",
+	[FAULT_IMPORT] = "import",         [FAULT_MAP] = "map",
+	[FAULT_POPULATE] = "populate",     [FAULT_REGISTER] = "register",
 	[FAULT_DEREGISTER] = "deregister",
 };
 _Static_assert(sizeof(stage_names) / sizeof(stage_names[0]) == FAULT_STAGES, "a stage has a name");
