@@ -190,7 +190,7 @@ $(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script fields) $(DAE
 $(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script fields) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,connect wire_send uverbs_destroy_same_mr) -lprotobuf-c -lpthread
 
-$(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(BUILD)/obj/daemon/config.o $(BUILD)/obj/daemon/quota.o $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-config: $(call fuzz_obj,fuzz-config harness) $(call obj,daemon/config.c daemon/faults.c daemon/quota.c) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) -linih -lm -lprotobuf-c
 
 $(BUILD)/fuzz-seeds: $(call fuzz_obj,seeds seeds-session seeds-control seeds-client script fields) $(BUILD)/libkvreg-proto.a

@@ -27,6 +27,7 @@ struct parse {
 	struct config *config;
 	uint64_t whole;
 	FILE *file;
+	bool allow_faults;
 	int line;           /* being read */
 	const char *reason; /* of the first key that was refused; NULL: none was */
 	int refused;        /* its line */
@@ -133,6 +134,17 @@ static int set_class(struct parse *p, const char *section, const char *key, cons
 	return told(p, limits_set(&rule->limits, key, value, p->whole));
 }
 
+static int set_test(struct parse *p, const char *section, const char *key, const char *value)
+{
+	if (!p->allow_faults) {
+		p->reason =
+			"faults on purpose are for tests: kvregd takes them with --allow-faults";
+		return -EINVAL;
+	}
+	return faults_set(&p->config->faults, section + strlen("test "), key, value, p->line,
+			  &p->reason);
+}
+
 static int set(struct parse *p, const char *section, const char *key, const char *value)
 {
 	struct config *config = p->config;
@@ -143,6 +155,8 @@ static int set(struct parse *p, const char *section, const char *key, const char
 		return set_rule(p, SCOPE_GID, section + 4, key, value);
 	if (strncmp(section, "class ", 6) == 0)
 		return set_class(p, section, key, value);
+	if (strncmp(section, "test ", 5) == 0)
+		return set_test(p, section, key, value);
 	if (strcmp(section, "daemon") == 0 && strcmp(key, "session_user") == 0)
 		return set_text(config->session_user, sizeof(config->session_user), value);
 	if (strcmp(section, "daemon") == 0 && strcmp(key, "cgroup") == 0)
@@ -218,10 +232,27 @@ static int parse_file(struct parse *p, const char *path)
 	return line;
 }
 
-int config_load(const char *path, struct config *ret_config, char *ret_words, size_t size)
+/* Return: the first [test ...] section of no class; NULL: there is none. */
+static const struct fault_rule *stray_faults(const struct config *config)
 {
+	for (size_t i = 0; i < config->faults.count; i++) {
+		size_t n = 0;
+
+		while (n < config->n_classes &&
+		       strcmp(config->classes[n].name, config->faults.rules[i].klass) != 0)
+			n++;
+		if (n == config->n_classes)
+			return &config->faults.rules[i];
+	}
+	return NULL;
+}
+
+int config_load(const char *path, bool allow_faults, struct config *ret_config, char *ret_words,
+		size_t size)
+{
+	const struct fault_rule *stray;
 	struct config config;
-	struct parse p = { .config = &config };
+	struct parse p = { .config = &config, .allow_faults = allow_faults };
 	int r = defaults(&config, &p.whole), line;
 
 	if (r < 0) {
@@ -249,6 +280,13 @@ int config_load(const char *path, struct config *ret_config, char *ret_words, si
 			continue;
 		snprintf(ret_words, size, "%s: [class %s] has no socket", path,
 			 config.classes[i].name);
+		config_fini(&config);
+		return -EINVAL;
+	}
+	stray = stray_faults(&config);
+	if (stray) {
+		snprintf(ret_words, size, "%s:%d: [test %s]: there is no such class", path,
+			 stray->line, stray->klass);
 		config_fini(&config);
 		return -EINVAL;
 	}

@@ -27,14 +27,17 @@
  *	mode = 0660
  *	bytes = 40%
  *	sessions = 100
+ *	[test team-a]			faults on purpose: daemon/faults.h
  *
  * A uid is not a tenant: pods share them. A class is: the directory of its socket is what its pods
  * mount. Quota is by class, and within it by uid and primary gid.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/faults.h"
 #include "daemon/quota.h"
 #include "proto/limits.h"
 
@@ -53,15 +56,18 @@ struct config {
 	uint32_t access;  /* IB_UVERBS_ACCESS_* */
 	size_t n_classes; /* the first is "default", whose socket is a command line option */
 	struct class_rule classes[1 + CLASSES_MAX];
+	struct faults faults; /* none but in tests */
 };
 
 /**
  * config_load() - reads @path, or only sets the defaults if it is NULL.
+ * @allow_faults: without it a [test ...] section is an error
  * @ret_words: on failure one line for people, naming file, line and reason
  *
  * Return: 0; -ENOENT no such file; -EINVAL; or another -errno. @ret_config is set only on success.
  */
-int config_load(const char *path, struct config *ret_config, char *ret_words, size_t size);
+int config_load(const char *path, bool allow_faults, struct config *ret_config, char *ret_words,
+		size_t size);
 
 void config_fini(struct config *config);
 

@@ -21,6 +21,7 @@ static const struct {
 	{ "device", 'd', "verbs|mock", "what registers: RDMA devices, or a stand-in (verbs)" },
 	{ "foreground", 'f', NULL, "do not detach; log to standard error" },
 	{ "log-level", 'l', "LEVEL", "error, warning, info or debug (info)" },
+	{ "allow-faults", 'A', NULL, "accept [test ...] sections: faults on purpose, for tests" },
 	{ "version", 'V', NULL, "print the version" },
 	{ "help", 'h', NULL, "print this" },
 };
@@ -81,6 +82,9 @@ static int apply(struct options *options, int letter)
 		return 0;
 	case 'l':
 		return set_level(options, optarg);
+	case 'A':
+		options->allow_faults = true;
+		return 0;
 	case 'V':
 		printf("kvregd %s\n", KVREG_VERSION);
 		return 1;

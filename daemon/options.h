@@ -12,6 +12,7 @@ struct options {
 	const char *admin_socket;
 	const char *device;
 	bool foreground;
+	bool allow_faults;
 	enum log_level log_level;
 };
 

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define PRIVILEGE_MISSING_MAX 4u
+#define PRIVILEGE_MISSING_MAX 6u
 
 struct privilege {
 	bool switch_user; /* sessions get uid and gid */

@@ -118,6 +118,26 @@ static void on_report(struct session *session, const Kvreg__Report *report)
 	gather_report(session->supervisor, session, report);
 }
 
+static void on_forbidden(struct session *session)
+{
+	log_session(session, LOG_LEVEL_ERROR, "session %d said what it may not: ended",
+		    session->pid);
+	session_kill(session);
+}
+
+/* Tests wait for this line, so it has no budget; who may say it is in a test's configuration. */
+static void on_held(struct session *session, const Kvreg__Held *held)
+{
+	const struct fault_rule *rule =
+		faults_of(&session->supervisor->config.faults, session_class(session));
+
+	if (!rule || held->stage >= FAULT_STAGES || rule->stages[held->stage].delay_ms == 0)
+		on_forbidden(session);
+	else
+		log_debug("client %d (%s, uid %u): held in stage %s by [test]", session->peer.pid,
+			  session->peer.comm, session->peer.uid, fault_stage_name(held->stage));
+}
+
 static void on_client_message(struct session *session, const Kvreg__Up *up)
 {
 	if (up->body_case == KVREG__UP__BODY_READY) {
@@ -138,10 +158,10 @@ static void on_client_message(struct session *session, const Kvreg__Up *up)
 
 		text_clean(words, sizeof(words), up->violation->words);
 		log_session(session, LOG_LEVEL_WARNING, "broke the protocol: %s", words);
+	} else if (up->body_case == KVREG__UP__BODY_HELD) {
+		on_held(session, up->held);
 	} else {
-		log_session(session, LOG_LEVEL_ERROR, "session %d said what it may not: ended",
-			    session->pid);
-		session_kill(session);
+		on_forbidden(session);
 	}
 }
 
@@ -280,6 +300,9 @@ static void welcome(struct session *session)
 	Kvreg__Welcome words = KVREG__WELCOME__INIT;
 	Kvreg__Down down = KVREG__DOWN__INIT;
 	const struct supervisor *supervisor = session->supervisor;
+	const struct fault_rule *rule =
+		faults_of(&supervisor->config.faults, session_class(session));
+	struct faults_wire faults;
 
 	words.version = CONTROL_VERSION;
 	words.role = session->role;
@@ -290,6 +313,10 @@ static void welcome(struct session *session)
 	words.device = (char *)supervisor->device;
 	words.access_allowed = supervisor->config.access;
 	words.limit_is_fixed = !supervisor->privilege.raise_limit;
+	if (rule && session->role == KVREG__ROLE__ROLE_CLIENT) {
+		faults_to_wire(rule, &faults);
+		words.faults = &faults.faults;
+	}
 	down.body_case = KVREG__DOWN__BODY_WELCOME;
 	down.welcome = &words;
 	session_send(session, &down);

@@ -25,7 +25,13 @@
 struct supervisor;
 struct session;
 
-enum session_state { SESSION_SPAWNING, SESSION_SERVING, SESSION_DRAINING, SESSION_GONE };
+enum session_state {
+	SESSION_SPAWNING,
+	SESSION_SERVING,
+	SESSION_DRAINING,
+	SESSION_GONE,
+	SESSION_STATES /* their number: each has its place in tests/integration/test-states.c */
+};
 
 struct session {
 	LIST_ENTRY(session) link; /* supervisor::sessions */

@@ -120,6 +120,9 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 		refuse_for_number(supervisor, klass, &peer, &quota, sock, spare);
 	} else {
 		if (r == 0)
+			r = faults_connect(&supervisor->config.faults,
+					   supervisor->config.classes[klass].name);
+		if (r == 0)
 			r = session_new(supervisor, KVREG__ROLE__ROLE_CLIENT, &peer, &charge, sock,
 					spare);
 		if (r < 0) {
@@ -245,7 +248,8 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 	};
 	for (size_t i = 0; i <= CLASSES_MAX; i++)
 		listener_init(&supervisor->clients[i]);
-	r = config_load(options->config, &supervisor->config, ret_words, size);
+	r = config_load(options->config, options->allow_faults, &supervisor->config, ret_words,
+			size);
 	if (r < 0)
 		return r;
 	books_init(&supervisor->books, &supervisor->config);
@@ -259,6 +263,11 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 		return r;
 	}
 	find_leaves(supervisor);
+	/* Not a privilege: but where this stands nobody overlooks it. */
+	if (supervisor->config.faults.count > 0)
+		privilege_lacks(&supervisor->privilege,
+				"kernel calls fail or wait on purpose: the configuration has "
+				"[test ...] sections, which is for tests alone");
 	/* Five fds a session. */
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_max > CHILD_NOFILE) {
 		files.rlim_cur = files.rlim_max - CHILD_NOFILE;

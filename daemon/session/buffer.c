@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/session/client.h"
+#include "daemon/session/faults.h"
 #include "daemon/session/grant.h"
 #include "proto/codec.h"
 
@@ -30,7 +31,7 @@ static int check_seals(int fd, struct failure *f)
 	if (flags < 0 || (flags & O_PATH) || (flags & O_ACCMODE) != O_RDWR)
 		return failure_set(f, KVREG_E_BAD_MEMORY_FD, KVREG_STAGE_IMPORT,
 				   "the fd is not open for read and write");
-	seals = fcntl(fd, F_GET_SEALS);
+	seals = fault(FAULT_IMPORT) < 0 ? -1 : fcntl(fd, F_GET_SEALS);
 	if (seals < 0) {
 		f->errnum = errno;
 		return failure_set(f, KVREG_E_BAD_MEMORY_FD, KVREG_STAGE_IMPORT,
@@ -185,7 +186,9 @@ static void *map_at(const struct buffer *buffer, uint64_t offset, uint64_t lengt
  */
 static int populate(uint64_t start, uint64_t length, struct failure *f)
 {
-	if (madvise((void *)start, length, MADV_POPULATE_READ) == 0 || errno == EINVAL)
+	if ((fault(FAULT_POPULATE) == 0 &&
+	     madvise((void *)start, length, MADV_POPULATE_READ) == 0) ||
+	    errno == EINVAL)
 		return 0;
 	f->errnum = errno;
 	return failure_set(f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,
@@ -204,7 +207,7 @@ static int map(struct buffer *buffer, uint64_t first, uint64_t size, struct fail
 	void *mapped;
 
 	buffer_unmap(buffer);
-	mapped = map_at(buffer, first, size);
+	mapped = fault(FAULT_MAP) < 0 ? MAP_FAILED : map_at(buffer, first, size);
 	if (mapped == MAP_FAILED) {
 		f->errnum = errno;
 		return failure_set(f, errno == ENOMEM ? KVREG_E_LIMIT_MEMORY : KVREG_E_BAD_REGION,

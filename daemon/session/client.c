@@ -6,6 +6,7 @@
 
 #include "daemon/session/buffer.h"
 #include "daemon/session/domain.h"
+#include "daemon/session/faults.h"
 #include "daemon/session/grant.h"
 #include "daemon/session/region.h"
 
@@ -21,6 +22,8 @@ int client_init(struct client *c, const Kvreg__Welcome *welcome, int sock, int p
 	c->device = device_find(welcome->device);
 	if (!c->device)
 		return -ENODEV;
+	if (welcome->faults)
+		c->device = faults_init(welcome->faults, c->device, &c->control);
 	grant_init(&c->grant, welcome->limit_is_fixed);
 	if (handles_init(&c->domains, DOMAINS_PER_SESSION) < 0 ||
 	    handles_init(&c->buffers, BUFFERS_PER_SESSION) < 0 ||

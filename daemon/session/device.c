@@ -54,6 +54,13 @@ const struct device_ops *device_find(const char *name)
 	return NULL;
 }
 
+int device_refuse_pd(const struct device_pd *pd, int errnum, struct failure *f)
+{
+	f->errnum = errnum;
+	return failure_set(f, errnum == EIO ? KVREG_E_DEVICE_GONE : KVREG_E_BAD_PD,
+			   KVREG_STAGE_ATTACH, "PD handle %u", pd->pd_handle);
+}
+
 int device_check_fd(int fd, unsigned int *ret_major, unsigned int *ret_minor, struct failure *f)
 {
 	struct statx st;

@@ -61,6 +61,12 @@ struct driver {
 /** driver_find() - the facts of a driver id; of an unknown one, the strictest. Never NULL. */
 const struct driver *driver_find(uint32_t driver_id);
 
+/**
+ * device_refuse_pd() - @errnum came of looking up the PD, or anything else that attach() asks of it.
+ * Return: the code set in @f.
+ */
+int device_refuse_pd(const struct device_pd *pd, int errnum, struct failure *f);
+
 /** device_find() - the device of that name ("verbs", "mock"), or NULL. */
 const struct device_ops *device_find(const char *name);
 

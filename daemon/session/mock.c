@@ -28,12 +28,7 @@ static int mock_attach(struct device_pd *pd, struct failure *f)
 	memcpy(pd->device, "mock0", sizeof("mock0"));
 	memcpy(pd->driver, "mock", sizeof("mock"));
 	/* 0xffffffff stands for a PD that does not exist: a kernel would answer ENOENT. */
-	if (pd->pd_handle == UINT32_MAX) {
-		f->errnum = ENOENT;
-		return failure_set(f, KVREG_E_BAD_PD, KVREG_STAGE_ATTACH, "PD handle %u",
-				   pd->pd_handle);
-	}
-	return 0;
+	return pd->pd_handle == UINT32_MAX ? device_refuse_pd(pd, ENOENT, f) : 0;
 }
 
 static int mock_reg(const struct device_pd *pd, const struct uverbs_reg *reg,

@@ -15,7 +15,13 @@ struct domain;
 struct buffer;
 
 /* registering -> live | dead; live -> releasing; releasing -> live (refused) | dead */
-enum region_state { REGION_REGISTERING, REGION_LIVE, REGION_RELEASING, REGION_DEAD };
+enum region_state {
+	REGION_REGISTERING,
+	REGION_LIVE,
+	REGION_RELEASING,
+	REGION_DEAD,
+	REGION_STATES /* their number: each has its place in tests/integration/test-states.c */
+};
 
 /** What the client asked for, by numbers that are not used again. */
 struct region_origin {

@@ -13,6 +13,7 @@
 #include "daemon/session/buffer.h"
 #include "daemon/session/dispatch.h"
 #include "daemon/session/domain.h"
+#include "daemon/session/faults.h"
 #include "daemon/session/region.h"
 
 static int done(struct answer *answer)
@@ -42,6 +43,7 @@ int handle_hello(struct client *c, const Kvreg__Request *request, struct fdset *
 		return failure_set(&answer->failure, KVREG_E_VERSION, KVREG_STAGE_CONNECT,
 				   "the client speaks version %u.%u, the daemon %u.%u",
 				   hello->major, hello->minor, PROTOCOL_MAJOR, PROTOCOL_MINOR);
+	(void)fault(FAULT_CONNECT); /* only ever a delay */
 	text_clean(c->program, sizeof(c->program), hello->program);
 	c->greeted = true;
 	kvreg__hello_reply__init(reply);

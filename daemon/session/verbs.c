@@ -12,11 +12,7 @@ static int check_pd(const struct device_pd *pd, struct failure *f)
 {
 	int r = uverbs_check_pd(pd->fd, pd->driver_id, pd->pd_handle);
 
-	if (r == 0)
-		return 0;
-	f->errnum = -r;
-	return failure_set(f, r == -EIO ? KVREG_E_DEVICE_GONE : KVREG_E_BAD_PD, KVREG_STAGE_ATTACH,
-			   "PD handle %u", pd->pd_handle);
+	return r == 0 ? 0 : device_refuse_pd(pd, -r, f);
 }
 
 static int verbs_attach(struct device_pd *pd, struct failure *f)

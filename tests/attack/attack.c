@@ -151,6 +151,19 @@ static long other_ioctl(long pid)
 	return syscall(SYS_ioctl, SESSION_FD_CLIENT, 0x5412, "x"); /* TIOCSTI */
 }
 
+/* No fault holds it there. */
+static long say_held(long stage)
+{
+	Kvreg__Held held = KVREG__HELD__INIT;
+	Kvreg__Up up = KVREG__UP__INIT;
+	uint8_t record[16];
+
+	held.stage = (uint32_t)stage;
+	up.body_case = KVREG__UP__BODY_HELD;
+	up.held = &held;
+	return write(SESSION_FD_UP, record, codec_pack(&up.base, record, sizeof(record)));
+}
+
 static const struct {
 	const char *name;
 	long (*run)(long pid);
@@ -161,7 +174,7 @@ static const struct {
 	{ "mmap", run_bytes },     { "mprotect", protect_bytes }, { "socket", make_socket },
 	{ "fork", make_process },  { "setuid", become_root },     { "userns", new_namespace },
 	{ "getfd", take_fd },      { "nice", slow_down },         { "dumpable", be_dumpable },
-	{ "ioctl", other_ioctl },
+	{ "ioctl", other_ioctl },  { "held", say_held },
 };
 
 int __wrap_handle_import_buffer(struct client *c, const Kvreg__Request *request, struct fdset *fds,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration: any text is either taken whole, and then every number keeps to its range, or
- * refused with one line that names the file. The input is the text.
+ * refused with one line that names the file. What has faults on purpose is taken only where they are
+ * allowed. The input is the text.
  */
 #include <fcntl.h>
 #include <math.h>
@@ -55,19 +56,38 @@ static void check_config(const struct config *config)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void check_faults(const struct config *config)
+{
+	const struct faults *faults = &config->faults;
+
+	must(faults->count <= config->n_classes);
+	for (size_t i = 0; i < faults->count; i++) {
+		const struct fault_rule *rule = &faults->rules[i];
+		size_t n = 0;
+
+		while (n < config->n_classes && strcmp(config->classes[n].name, rule->klass) != 0)
+			n++;
+		must(n < config->n_classes);
+		must(faults_of(faults, rule->klass) == rule);
+		for (size_t j = 0; j < FAULT_STAGES; j++)
+			must((rule->stages[j].count > 0) == (rule->stages[j].errnum > 0));
+	}
+}
+
+/* Return: as config_load(), whose rules hold. */
+static int load(bool allow_faults, size_t *ret_faults)
 {
 	struct config config;
 	char words[256];
-	int before = lowest_fd(), r;
+	int r;
 
-	must(ftruncate(file, 0) == 0);
-	must(pwrite(file, data, size, 0) == (ssize_t)size);
 	memset(words, 'x', sizeof(words));
 	words[0] = '\0';
-	r = config_load(path, &config, words, sizeof(words));
+	r = config_load(path, allow_faults, &config, words, sizeof(words));
 	if (r == 0) {
 		check_config(&config);
+		check_faults(&config);
+		*ret_faults = config.faults.count;
 		config_fini(&config);
 	} else {
 		size_t n = strnlen(words, sizeof(words));
@@ -75,6 +95,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(r < 0 && n > 0 && n < sizeof(words));
 		must(strncmp(words, path, strlen(path)) == 0);
 	}
+	return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	int before = lowest_fd(), r;
+	size_t faults = 0, none = 0;
+
+	must(ftruncate(file, 0) == 0);
+	must(pwrite(file, data, size, 0) == (ssize_t)size);
+	r = load(/* allow_faults */ true, &faults);
+	must((load(false, &none) == 0) == (r == 0 && faults == 0));
+	must(none == 0);
 	must(lowest_fd() == before);
 	return 0;
 }

@@ -139,7 +139,7 @@ int __wrap_channel_send(struct channel *channel, const Kvreg__Down *message)
 	return abilities & QUEUES_ARE_FULL ? -ENOBUFS : __real_channel_send(channel, message);
 }
 
-/* Formatted, and thrown away. */
+/* Formatted, looked at, and thrown away. */
 void __wrap_log_line(enum log_level level, const char *format, ...)
 {
 	char line[1024];
@@ -151,6 +151,7 @@ void __wrap_log_line(enum log_level level, const char *format, ...)
 	va_end(args);
 	for (const char *c = line; *c; c++)
 		must(*c >= 0x20 && *c < 0x7f);
+	must(!strstr(line, ": held in") || strstr(line, ": held in stage register by"));
 }
 
 /* ---- sessions ---- */
@@ -411,6 +412,14 @@ static void begin(void)
 			.classes = {
 				{ .name = "default", .limits = limits_none() },
 				{ .name = "fuzz", .limits = limits(CLASS_QUOTA, PER_CLASS, NO_LIMIT) },
+			},
+			/* Whose sessions may say that they are held in one of the stages. */
+			.faults = {
+				.count = 1,
+				.rules = { {
+					.klass = "fuzz",
+					.stages[FAULT_REGISTER] = { .delay_ms = 1 },
+				} },
 			},
 		},
 	};

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "control.pb-c.h"
+#include "proto/faults.h"
 #include "tests/fuzz/seeds.h"
 #include "tests/fuzz/steps.h"
 
@@ -94,6 +95,28 @@ static void control_lives(const char *name, unsigned int abilities, uint8_t stat
 	seed_save("control", name);
 }
 
+/* In a stage that has a delay, in none, by a class without, and in a stage without. */
+static void held(void)
+{
+	static const struct {
+		unsigned int client, who, stage;
+	} words[] = {
+		{ HAS_FAULTS, 0, FAULT_REGISTER },
+		{ HAS_FAULTS, 1, FAULT_STAGES },
+		{ 0, 2, FAULT_REGISTER },
+	};
+	Kvreg__Held m = KVREG__HELD__INIT;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		seed_step(CONTROL_CLIENT, words[i].client);
+		m.stage = words[i].stage;
+		up(words[i].who, UP(held, HELD, &m));
+	}
+	m.stage = FAULT_MAP;
+	up(0, UP(held, HELD, &m));
+	seed_save("control", "held");
+}
+
 void seed_control(void)
 {
 	Kvreg__Violation violation = KVREG__VIOLATION__INIT;
@@ -119,6 +142,7 @@ void seed_control(void)
 		seed_raw(CONTROL_ENDED, 2, "", 1);
 		seed_save("control", more ? "unanswered" : "answered");
 	}
+	held();
 	seed_step(CONTROL_CLIENT, 0);
 	violation.words = "a second Hello";
 	up(0, UP(violation, VIOLATION, &violation));

@@ -51,7 +51,9 @@ enum ability { RAISES_LIMITS = 1, QUEUES_ARE_FULL = 2, NEEDS_A_KILLER = 4, CANNO
 
 #define ONLY_PIPE 0x80u
 #define NO_LEAF   255u
-#define KILLED    128u
+/* The arg of a connection whose class has faults on purpose. */
+#define HAS_FAULTS 3u
+#define KILLED     128u
 
 /* ---- fuzz-client ---- */
 

@@ -83,6 +83,7 @@ static void run_program(const struct daemon_under_test *d)
 		(char *)d->admin_socket,
 		"--config",
 		(char *)d->config,
+		d->options.allow_faults ? "--allow-faults" : NULL,
 		NULL,
 	};
 	int log = open(d->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

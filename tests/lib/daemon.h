@@ -17,6 +17,7 @@
 struct daemon_options {
 	const char *device;        /* NULL: "mock" */
 	const char *config;        /* text of the file, after [daemon]; NULL: none */
+	bool allow_faults;         /* the configuration has [test ...] sections */
 	const char *programs;      /* directory of kvregd; NULL: the build's */
 	void (*before_exec)(void); /* in the daemon's process: limits; may be NULL */
 };

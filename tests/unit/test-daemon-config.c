@@ -23,16 +23,21 @@ static char words[512];
 static char path[64];
 
 /* A file of @text for one config_load(). */
-static int load(const char *text, struct config *config)
+static int load_with(const char *text, bool allow_faults, struct config *config)
 {
 	int fd = memfd_create("config", MFD_CLOEXEC), r;
 
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	words[0] = '\0';
-	r = config_load(path, config, words, sizeof(words));
+	r = config_load(path, allow_faults, config, words, sizeof(words));
 	close(fd);
 	return r;
+}
+
+static int load(const char *text, struct config *config)
+{
+	return load_with(text, /* allow_faults */ false, config);
 }
 
 static uint64_t share_of_memory(unsigned int percent)
@@ -48,7 +53,7 @@ static void defaults_are_safe(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(config_load(NULL, &config, words, sizeof(words)), 0);
+	assert_int_equal(config_load(NULL, false, &config, words, sizeof(words)), 0);
 	assert_string_equal(config.path, "");
 	assert_string_equal(config.session_user, DEFAULT_SESSION_USER);
 	assert_string_equal(config.cgroup, "");
@@ -181,7 +186,8 @@ static void the_example_has_every_key(void **state)
 	while (fgets(line, sizeof(line), file))
 		strncat(text, line[0] == ';' ? line + 1 : line, sizeof(text) - strlen(text) - 1);
 	fclose(file);
-	if (load(text, &config) != 0)
+	assert_int_equal(load(text, &config), -EINVAL);
+	if (load_with(text, /* allow_faults */ true, &config) != 0)
 		fail_msg("%s", words);
 	for (size_t i = 0; i < BOOKS; i++) {
 		assert_true(config.quotas.host.most[i] != NO_LIMIT);
@@ -283,9 +289,10 @@ static void a_missing_file_is_named(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(config_load("/no/such.conf", &config, words, sizeof(words)), -ENOENT);
+	assert_int_equal(config_load("/no/such.conf", false, &config, words, sizeof(words)),
+			 -ENOENT);
 	assert_string_equal(words, "/no/such.conf: No such file or directory");
-	assert_int_equal(config_load("/tmp", &config, words, sizeof(words)), -EIO);
+	assert_int_equal(config_load("/tmp", false, &config, words, sizeof(words)), -EIO);
 }
 
 static void a_class_has_a_socket_and_bounds(void **state)

@@ -52,6 +52,7 @@ static void no_option_is_the_defaults(void **state)
 	assert_string_equal(options.admin_socket, DEFAULT_ADMIN_SOCKET);
 	assert_string_equal(options.device, "verbs");
 	assert_false(options.foreground);
+	assert_false(options.allow_faults);
 	assert_int_equal(options.log_level, LOG_LEVEL_INFO);
 	assert_string_equal(said, "");
 }
@@ -75,6 +76,9 @@ static void each_option_is_taken(void **state)
 		0);
 	assert_string_equal(options.socket, "/s");
 	assert_int_equal(options.log_level, LOG_LEVEL_ERROR);
+	assert_false(options.allow_faults);
+	assert_int_equal(PARSE(&options, "--allow-faults"), 0);
+	assert_true(options.allow_faults);
 }
 
 static void what_is_wrong_is_said(void **state)
@@ -99,7 +103,7 @@ static void help_and_version_are_all_there_is(void **state)
 {
 	static const char *const names[] = { "--config",  "--socket",     "--admin-socket",
 					     "--device",  "--foreground", "--log-level",
-					     "--version", "--help" };
+					     "--version", "--help",       "--allow-faults" };
 	struct options options;
 
 	(void)state;
