@@ -289,6 +289,7 @@ static void welcome(struct session *session)
 	words.device = (char *)supervisor->device;
 	words.access_allowed = supervisor->config.access;
 	words.limit_is_fixed = !supervisor->privilege.raise_limit;
+	words.cuda = session->role == KVREG__ROLE__ROLE_CLIENT && supervisor->config.cuda_sessions;
 	down.body_case = KVREG__DOWN__BODY_WELCOME;
 	down.welcome = &words;
 	session_send(session, &down);
