@@ -34,6 +34,16 @@ struct parse {
 	char section[64], key[64];
 };
 
+static int parse_switch(const char *text, bool *ret_on)
+{
+	bool on = strcmp(text, "on") == 0;
+
+	if (!on && strcmp(text, "off") != 0)
+		return -EINVAL;
+	*ret_on = on;
+	return 0;
+}
+
 static int parse_access(const char *text, uint32_t *ret_access)
 {
 	uint32_t access = 0;
@@ -163,6 +173,8 @@ static int set(struct parse *p, const char *section, const char *key, const char
 		return *value == '/' || strcmp(value, "none") == 0
 			       ? set_text(config->cgroup, sizeof(config->cgroup), value)
 			       : -EINVAL;
+	if (strcmp(section, "daemon") == 0 && strcmp(key, "cuda_sessions") == 0)
+		return parse_switch(value, &config->cuda_sessions);
 	if (strcmp(section, "daemon") != 0 && strcmp(section, "quota") != 0) {
 		p->reason = "unknown section";
 		return -EINVAL;

@@ -9,6 +9,7 @@
  *	[daemon]
  *	session_user = kvreg-session	who sessions run as
  *	cgroup = /path			where their leaves are made, below the cgroup2 mount; or none
+ *	cuda_sessions = off		whether a client may have a session that runs CUDA; or on
  *	[quota]
  *	total = 50%			bytes all sessions may pin: a size, or a share of MemTotal
  *	per_uid = 25%			bytes the sessions of one uid may pin
@@ -28,6 +29,10 @@
  *	bytes = 40%
  *	sessions = 100
  *	[test team-a]			faults on purpose: daemon/faults.h
+ *
+ * CUDA is off unless it is asked for: libcuda.so.1 is closed code that a client's handles go into,
+ * its sessions are confined less (daemon/session/confine.h), and who owns one can open all GPUs of
+ * the node as the session user, also those that its container does not show.
  *
  * A uid is not a tenant: pods share them. A class is: the directory of its socket is what its pods
  * mount. Quota is by class, and within it by uid and primary gid.
@@ -52,6 +57,7 @@ struct config {
 	char path[256]; /* of the file in force; empty: defaults only */
 	char session_user[64];
 	char cgroup[256]; /* empty: the default place */
+	bool cuda_sessions;
 	struct quotas quotas;
 	uint32_t access;  /* IB_UVERBS_ACCESS_* */
 	size_t n_classes; /* the first is "default", whose socket is a command line option */

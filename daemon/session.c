@@ -317,6 +317,7 @@ static void welcome(struct session *session)
 		faults_to_wire(rule, &faults);
 		words.faults = &faults.faults;
 	}
+	words.cuda = session->role == KVREG__ROLE__ROLE_CLIENT && supervisor->config.cuda_sessions;
 	down.body_case = KVREG__DOWN__BODY_WELCOME;
 	down.welcome = &words;
 	session_send(session, &down);

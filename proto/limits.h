@@ -15,6 +15,8 @@
 
 /* Feature bits of Hello. */
 #define FEATURE_MEMFD (1ull << 0)
+/* Memory kinds that need CUDA in the session: asked for and granted, it is confined less. */
+#define FEATURE_CUDA (1ull << 1)
 
 /* A Register of ITEMS_PER_REGISTER items with every field at its longest packs below this. */
 #define RECORD_MAX 65536u

@@ -13,6 +13,7 @@
 
 #include "daemon/session/again.h"
 #include "daemon/session/backing.h"
+#include "daemon/session/confine.h"
 #include "daemon/session/control.h"
 #include "daemon/session/device.h"
 #include "daemon/session/handles.h"
@@ -53,6 +54,7 @@ struct client {
 	char program[LABEL_MAX + 1];
 	uint32_t access_allowed;
 	const struct device_ops *device;
+	struct confinement confinement; /* may narrow at Hello */
 	struct control control;
 	struct grant grant;
 	struct device_answer device_answer;
@@ -67,7 +69,7 @@ struct client {
 
 /**
  * client_init() - an empty client from the supervisor's Welcome; takes @sock and @pidfd over.
- * @c: zeroed, with its control channel and self set. Return: 0 or -errno.
+ * @c: zeroed, with its confinement, control channel and self set. Return: 0 or -errno.
  */
 int client_init(struct client *c, const Kvreg__Welcome *welcome, int sock, int pidfd);
 

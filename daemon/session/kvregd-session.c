@@ -4,7 +4,9 @@
  *
  * It inherits four descriptors (proto/session-fds.h), runs as a system user that is neither root
  * nor the client, without capabilities, with RLIMIT_MEMLOCK as granted, and confines itself before
- * it reads a client byte. What it says when it cannot start is its exit status.
+ * it reads a client byte. First it reads the supervisor's Welcome, which says how far it may be
+ * confined less for a client of GPU memory (confine.h). What it says when it cannot start is its
+ * exit status.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -35,12 +37,13 @@ static void take_name(const Kvreg__Welcome *welcome)
 int main(int argc, char **argv)
 {
 	const Kvreg__Down *down;
+	const Kvreg__Welcome *welcome;
 	int pidfd;
 
 	if (argc != 2 || strcmp(argv[1], KVREG_VERSION) != 0)
 		return EXIT_WRONG_VERSION;
 	signal(SIGPIPE, SIG_IGN);
-	if (self_open(&client.self) < 0 || confine() < 0)
+	if (self_open(&client.self) < 0 || confine_identity() < 0)
 		return EXIT_NOT_CONFINED;
 	client.control.down = SESSION_FD_DOWN;
 	client.control.up = SESSION_FD_UP;
@@ -48,13 +51,16 @@ int main(int argc, char **argv)
 	if (!down || down->body_case != KVREG__DOWN__BODY_WELCOME ||
 	    down->welcome->version != CONTROL_VERSION)
 		return EXIT_WRONG_VERSION;
-	take_name(down->welcome);
-	if (down->welcome->role == KVREG__ROLE__ROLE_ADMIN) {
+	welcome = down->welcome;
+	if (confine_calls(welcome->cuda, &client.confinement) < 0)
+		return EXIT_NOT_CONFINED;
+	take_name(welcome);
+	if (welcome->role == KVREG__ROLE__ROLE_ADMIN) {
 		relay(&client.control, SESSION_FD_CLIENT);
 		return 0;
 	}
 	pidfd = fcntl(SESSION_FD_PIDFD, F_GETFD) < 0 ? -1 : SESSION_FD_PIDFD;
-	if (client_init(&client, down->welcome, SESSION_FD_CLIENT, pidfd) < 0)
+	if (client_init(&client, welcome, SESSION_FD_CLIENT, pidfd) < 0)
 		return EXIT_NO_MEMORY;
 	serve(&client);
 	return client_fini(&client) ? 0 : EXIT_REGIONS_LEFT;

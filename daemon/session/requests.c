@@ -37,6 +37,7 @@ int handle_hello(struct client *c, const Kvreg__Request *request, struct fdset *
 	Kvreg__HelloReply *reply = &answer->hello;
 	Kvreg__Ready ready = KVREG__READY__INIT;
 	Kvreg__Up up = KVREG__UP__INIT;
+	int r;
 
 	(void)fds;
 	if (hello->major != PROTOCOL_MAJOR)
@@ -44,12 +45,18 @@ int handle_hello(struct client *c, const Kvreg__Request *request, struct fdset *
 				   "the client speaks version %u.%u, the daemon %u.%u",
 				   hello->major, hello->minor, PROTOCOL_MAJOR, PROTOCOL_MINOR);
 	(void)fault(FAULT_CONNECT); /* only ever a delay */
+	if (c->confinement.wide && !(hello->features & FEATURE_CUDA)) {
+		r = confine_narrow(&c->confinement);
+		if (r < 0)
+			return r;
+	}
 	text_clean(c->program, sizeof(c->program), hello->program);
 	c->greeted = true;
 	kvreg__hello_reply__init(reply);
 	reply->major = PROTOCOL_MAJOR;
 	reply->minor = PROTOCOL_MINOR;
-	reply->features = hello->features & FEATURE_MEMFD;
+	reply->features =
+		hello->features & (FEATURE_MEMFD | (c->confinement.wide ? FEATURE_CUDA : 0));
 	reply->device = (char *)c->device->name;
 	reply->max_domains = DOMAINS_PER_SESSION;
 	reply->max_buffers = BUFFERS_PER_SESSION;

@@ -57,6 +57,7 @@ static void defaults_are_safe(void **state)
 	assert_string_equal(config.path, "");
 	assert_string_equal(config.session_user, DEFAULT_SESSION_USER);
 	assert_string_equal(config.cgroup, "");
+	assert_false(config.cuda_sessions);
 	assert_int_equal(config.quotas.host.most[BOOK_MEMORY],
 			 share_of_memory(DEFAULT_TOTAL_PERCENT));
 	assert_int_equal(config.quotas.per_uid.most[BOOK_MEMORY],
@@ -85,12 +86,14 @@ static void every_key_is_taken(void **state)
 
 	(void)state;
 	assert_int_equal(load("[daemon]\nsession_user = 12:13\ncgroup = /kvreg\n"
+			      "cuda_sessions = on\n"
 			      "[quota]\ntotal = 3G\nper_uid = 1.5M\nsessions = 7\n"
 			      "sessions_per_uid = 0\naccess = local_write, remote_read\n",
 			      &config),
 			 0);
 	assert_string_equal(config.session_user, "12:13");
 	assert_string_equal(config.cgroup, "/kvreg");
+	assert_true(config.cuda_sessions);
 	assert_int_equal(config.quotas.host.most[BOOK_MEMORY], 3ull << 30);
 	assert_int_equal(config.quotas.per_uid.most[BOOK_MEMORY], 3ull << 19);
 	assert_int_equal(config.quotas.host.most[BOOK_SESSIONS], 7);
@@ -243,6 +246,8 @@ static void every_slip_names_its_line(void **state)
 		{ "[quota]\ntotl = 5G\n", ":2: [quota] totl: unknown key" },
 		{ "[quota]\nsession_user = x\n", ":2: [quota] session_user: unknown key" },
 		{ "[daemon]\ncgroup = kvreg\n", ":2: [daemon] cgroup: not a value" },
+		{ "[daemon]\ncuda_sessions = yes\n", ":2: [daemon] cuda_sessions: not a value" },
+		{ "[daemon]\ncuda_sessions = On\n", ":2: [daemon] cuda_sessions: not a value" },
 		{ "[daemon]\nsessions = 5\n", ":2: [daemon] sessions: unknown key" },
 		{ "[qota]\ntotal = 5G\n", ":2: [qota] total: unknown section" },
 		{ "total = 5G\n", ":1: [] total: unknown section" },

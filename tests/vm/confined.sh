@@ -6,28 +6,39 @@ set -u
 
 # The real supervisor starts the kvregd-session beside it.
 KVREG_REAL=$KVREG_BUILD
-KVREG_BUILD=$KVREG_BUILD/attack
 
 attack_fails() { # attack_fails NAME PID
 	! say a attack "$1" "$2" && [[ $answer == *"attack $1: EPERM"* || $answer == *"attack $1: EACCES"* ]]
 }
 
-daemon_start
-KVREG_BUILD=$KVREG_REAL
-ok 'a victim' client_ready v 1234 $((1 << 20))
-say v whoami
-victim=$(field session <<<"$answer")
-ok 'an owned session' client_ready a 65534 $((1 << 20))
-say a whoami
-ok 'both sessions run as the same user' test "$(uid_of "$victim")" = "$(uid_of "$(field session <<<"$answer")")"
-for name in open fd kill killall ptrace memory prlimit memlock exec mmap mprotect socket fork setuid userns getfd nice dumpable ioctl; do
-	ok "owned: $name fails" attack_fails $name "$victim"
-done
-ok 'owned: it serves its own client still' say a deregister
-ok 'the victim is untouched' say v deregister
-client_kill a
-client_kill v
-eventually no_sessions
+attacks=$(sed -n 's/^ATTACK(\([a-z0-9]*\),.*/\1/p' "$KVREG_SRC/tests/attack/attacks.def")
+
+# owned WHAT [CONFIG TEXT]: every attack from a session whose client did not ask for CUDA.
+owned() {
+	local what=$1 victim name
+	KVREG_BUILD=$KVREG_REAL/attack
+	daemon_start "${2-}"
+	KVREG_BUILD=$KVREG_REAL
+	ok "$what: a victim" client_ready v 1234 $((1 << 20))
+	say v whoami
+	victim=$(field session <<<"$answer")
+	ok "$what: an owned session" client_ready a 65534 $((1 << 20))
+	say a whoami
+	ok "$what: both run as the same user" test "$(uid_of "$victim")" = "$(uid_of "$(field session <<<"$answer")")"
+	for name in $attacks; do
+		ok "$what: $name fails" attack_fails "$name" "$victim"
+	done
+	ok "$what: it serves its own client still" say a deregister
+	ok "$what: the victim is untouched" say v deregister
+	client_kill a
+	client_kill v
+	eventually no_sessions
+}
+
+ok 'there are attacks' test "$(wc -w <<<"$attacks")" -gt 20
+owned 'without CUDA'
+ok 'the daemon stops in order' daemon_stop
+owned 'not asked for CUDA' $'[daemon]\ncuda_sessions = on'
 
 # Races against 200 starts, by the user of sessions itself and by another one.
 race() { # race UID WHO
@@ -51,4 +62,9 @@ race "$(id -u kvreg-session)" "the session user"
 race 4321 'another user'
 ok 'the daemon stops in order' daemon_stop
 grep -v 'ended by signal' "$RUN/daemon.log" | sed 's/^/# /'
+ok 'a device file that CUDA sessions may open' mknod -m 666 /dev/nvidia0 c 1 3
 plan
+
+# Sessions that are asked for CUDA.
+CMOCKA_MESSAGE_OUTPUT=TAP "$KVREG_BUILD/tests/integration/test-confine" || failures=1
+((failures == 0))
