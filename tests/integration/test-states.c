@@ -114,12 +114,12 @@ static void hang_up(struct victim *v)
 
 struct row {
 	const char *name;
-	unsigned int number;              /* among all states and stages */
+	unsigned int number;                /* among all states and stages */
 	void (*get_there)(struct victim *); /* of a held one, does not return */
-	const char *klass;                /* NULL: the default; else that of the stage of this name */
-	bool held;                        /* in that stage */
-	const char *state;                /* as administrators see it; NULL: not any more */
-	uint32_t regions;                 /* that they see, of one that is not held */
+	const char *klass; /* NULL: the default; else that of the stage of this name */
+	bool held;         /* in that stage */
+	const char *state; /* as administrators see it; NULL: not any more */
+	uint32_t regions;  /* that they see, of one that is not held */
 };
 
 #define SESSION(state) "session " #state, SESSION_##state
@@ -167,10 +167,11 @@ static int keep_all(struct child *me, struct victim *v)
 static int be_a_client(struct child *me, void *arg)
 {
 	struct victim *v = arg;
+	const char *klass = v->row->klass;
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/%s/kvregd.sock", directory, v->row->klass ? v->row->klass : "");
-	v->raw = raw_open(v->row->klass ? path : daemon_.socket);
+	snprintf(path, sizeof(path), "%s/%s/kvregd.sock", directory, klass ? klass : "");
+	v->raw = raw_open(klass ? path : daemon_.socket);
 	require(v->raw);
 	open_device(&v->device, &v->pd);
 	v->memory = memory_fd(SIZE, F_SEAL_SHRINK);
@@ -342,9 +343,7 @@ static void others_are_served(void)
 
 static bool is_gone(void *arg)
 {
-	const pid_t *pid = arg;
-
-	return kill(*pid, 0) < 0 && errno == ESRCH;
+	return kill(*(const pid_t *)arg, 0) < 0 && errno == ESRCH;
 }
 
 static void nothing_is_left(void)
