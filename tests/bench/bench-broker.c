@@ -34,6 +34,7 @@ int main(int argc, char **argv)
 {
 	static const struct daemon_options options = {
 		.config = "[quota]\nsessions = 1100\nsessions_per_uid = 1100\n",
+		.allow_faults = true,
 	};
 	struct daemon_under_test daemon;
 	const char *path = NULL;
@@ -45,7 +46,9 @@ int main(int argc, char **argv)
 		argc -= 2;
 		argv += 2;
 	}
-	daemon_start(&daemon, &options);
+	daemon_prepare(&daemon, &options);
+	neighbour_prepare(&daemon);
+	daemon_again(&daemon);
 	report_open("broker", path);
 	for (size_t i = 0; i < COUNT(cases); i++)
 		if (wanted(cases[i].name, argc, argv))

@@ -13,4 +13,7 @@ case_fn case_start, case_memory, case_idle;
 /* neighbour.c */
 case_fn case_neighbour;
 
+/** neighbour_prepare() - adds what case_neighbour wants to the configuration, before the start. */
+void neighbour_prepare(const struct daemon_under_test *daemon);
+
 #endif

@@ -2,15 +2,16 @@
 /*
  * One client's registrations while another's take long.
  *
- * Until a fault can be injected into a device, two neighbours stand in for a slow one: a session
- * that is stopped (SIGSTOP) in the middle of its registrations, which takes no time of the
- * processor, as a device that is waited for; and one that registers and deregisters 4 MiB without
- * a pause, which takes all that it gets. For the second the bare round trip is measured beside the
- * same neighbour: what it suffers too is the machine's doing, and with two cpus for four busy
- * processes it suffers.
+ * Two neighbours are slow in two ways. One has a device whose REG_MR takes 20 s: it comes through
+ * the socket of a class with a fault on purpose (delay=register:20000), and takes no time of the
+ * processor while it is held. The other registers and deregisters 4 MiB without a pause, and takes
+ * all that it gets; for it the bare round trip is measured beside the same neighbour: what that
+ * suffers too is the machine's doing, and with two cpus for four busy processes it suffers.
  */
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,14 +31,16 @@
 struct shared {
 	atomic_bool busy, end;
 	atomic_uint done; /* registrations */
-	uint32_t session;
+	uint32_t slow_session;
 };
 
 struct street {
 	struct client client;
 	struct bare bare;
-	struct child child;
+	struct child child, slow;
 	struct shared *shared;
+	struct daemon_under_test *daemon;
+	size_t held; /* times that the slow one was */
 };
 
 static void nap(void)
@@ -53,7 +56,6 @@ static int neighbour(struct child *me, void *arg)
 	struct client client;
 
 	client_open_mock(&client, 4 * MIB);
-	shared->session = client.session;
 	child_say(me);
 	while (!atomic_load(&shared->end)) {
 		if (atomic_load(&shared->busy)) {
@@ -65,6 +67,33 @@ static int neighbour(struct child *me, void *arg)
 	}
 	client_close(&client);
 	return 0;
+}
+
+void neighbour_prepare(const struct daemon_under_test *daemon)
+{
+	FILE *file = fopen(daemon->config, "ae");
+
+	require(file);
+	fprintf(file,
+		"[class slow]\nsocket = %s/slow/kvregd.sock\n[test slow]\ndelay = register:20000\n",
+		daemon->dir);
+	require(fclose(file) == 0);
+}
+
+/* It does not return from its registration. */
+static int slow_neighbour(struct child *me, void *arg)
+{
+	struct street *street = arg;
+	struct client client;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/slow/kvregd.sock", street->daemon->dir);
+	require(setenv("KVREG_SOCKET", path, 1) == 0);
+	client_open_mock(&client, 4 * KIB);
+	street->shared->slow_session = client.session;
+	child_say(me);
+	client_register(&client);
+	return 1;
 }
 
 /* ---- what is around the runs of a round ---- */
@@ -88,16 +117,22 @@ static void end_work(void *arg)
 		nap();
 }
 
-static void stop_session(void *arg)
+static void begin_registration(void *arg)
 {
-	start_work(arg);
-	require(kill((pid_t)((struct street *)arg)->shared->session, SIGSTOP) == 0);
+	struct street *street = arg;
+
+	child_start(&street->slow, /* uid */ 0, slow_neighbour, street);
+	require(child_hear(&street->slow));
+	require(daemon_log_soon(street->daemon, "held in stage register", ++street->held));
 }
 
-static void resume_session(void *arg)
+/* It was in there until now: of one that has come out the status is another. */
+static void break_off_registration(void *arg)
 {
-	require(kill((pid_t)((struct street *)arg)->shared->session, SIGCONT) == 0);
-	end_work(arg);
+	struct street *street = arg;
+
+	child_kill(&street->slow);
+	require(kill((pid_t)street->shared->slow_session, SIGKILL) == 0);
 }
 
 static void brokered(void *arg)
@@ -116,10 +151,10 @@ static void compare(struct street *street)
 {
 	const struct way ways[] = {
 		{ .name = "4 KiB, the neighbour idle", .run = brokered, .arg = street },
-		{ .name = "4 KiB, the neighbour's session stopped in a registration",
+		{ .name = "4 KiB, the neighbour inside a registration of 20 s",
 		  .run = brokered,
-		  .before = stop_session,
-		  .after = resume_session,
+		  .before = begin_registration,
+		  .after = break_off_registration,
 		  .arg = street,
 		  .against = { { 0, 2.0, true } },
 		  .n_against = 1 },
@@ -152,7 +187,7 @@ static void compare(struct street *street)
 
 void case_neighbour(struct daemon_under_test *daemon)
 {
-	struct street street;
+	struct street street = { .daemon = daemon };
 
 	street.shared = mmap(NULL, sizeof(*street.shared), PROT_READ | PROT_WRITE,
 			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);

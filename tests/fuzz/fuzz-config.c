@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration: any text is either taken whole, and then every number keeps to its range, or
- * refused with one line that names the file. What has faults on purpose is taken only where they are
- * allowed. The input is the text.
+ * refused with one line that names the file. What has faults on purpose is taken only where they
+ * are allowed. The input is the text.
  */
 #include <fcntl.h>
 #include <math.h>

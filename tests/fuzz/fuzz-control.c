@@ -414,13 +414,7 @@ static void begin(void)
 				{ .name = "fuzz", .limits = limits(CLASS_QUOTA, PER_CLASS, NO_LIMIT) },
 			},
 			/* Whose sessions may say that they are held in one of the stages. */
-			.faults = {
-				.count = 1,
-				.rules = { {
-					.klass = "fuzz",
-					.stages[FAULT_REGISTER] = { .delay_ms = 1 },
-				} },
-			},
+			.faults = { 1, { { .klass = "fuzz", .stages[FAULT_REGISTER] = { 1, 0, 0 } } } },
 		},
 	};
 	for (size_t i = 0; i < COUNT(supervisor.clients); i++)

@@ -85,10 +85,9 @@ static void seed_config(void)
 		"[class a]\nmode = 8\nsocket=b\n",
 		"[class default]\nsocket = /b\n",
 		"[daemon]\ncgroup = none\n# note\n[uid x]\nbytes = -1\n",
-		"[test a]\ndelay = register:20000, map:5\nfail = attach:EIO:2\n[class "
-		"a]\nsocket=/a\n",
-		"[test default]\nmax_mr = 64\nmax_mr_size = 1G\nfail = import:EBADF\n",
 		"\xef\xbb\xbf[quota]\ntotal : 0x1p62\n  more\nper_uid = nan\n",
+		"[test a]\ndelay = register:20000, map:5\n[class a]\nsocket = /a\n",
+		"[test default]\nmax_mr = 64\nmax_mr_size = 1G\nfail = import:EBADF:2\n",
 	};
 
 	for (size_t i = 0; i < COUNT(texts); i++) {

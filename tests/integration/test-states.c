@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -38,7 +37,6 @@
 enum way { KILLED, STOPPED, FORKED };
 
 static struct daemon_under_test daemon_;
-static char directory[32];
 
 /* The client's device and protection domain. */
 static void open_device(int *ret_fd, uint32_t *ret_pd)
@@ -166,11 +164,11 @@ static int keep_all(struct child *me, struct victim *v)
 static int be_a_client(struct child *me, void *arg)
 {
 	struct victim *v = arg;
+	const char *klass = v->row->klass;
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/%s/kvregd.sock", directory,
-		 v->row->klass ? v->row->klass : "");
-	v->raw = raw_open(v->row->klass ? path : daemon_.socket);
+	snprintf(path, sizeof(path), "%s/%s/kvregd.sock", daemon_.dir, klass ? klass : "");
+	v->raw = raw_open(klass ? path : daemon_.socket);
 	require(v->raw);
 	open_device(&v->device, &v->pd);
 	v->memory = memory_fd(SIZE, F_SEAL_SHRINK);
@@ -286,33 +284,26 @@ static void assert_all_are_there(void)
 
 static void start(unsigned int delay_ms)
 {
-	static char config[2048];
 	/* Without leaves: what a leaf knows of MRs, the mock device has none of. */
-	const struct daemon_options options = { .config = config, .allow_faults = true };
-	size_t n = (size_t)snprintf(config, sizeof(config), "cgroup = none\n");
+	const struct daemon_options options = { .config = "cgroup = none\n", .allow_faults = true };
+	FILE *file;
 
-	require(mkdtemp(strcpy(directory, "/tmp/kvreg-states-XXXXXX")) != NULL);
+	daemon_prepare(&daemon_, &options);
+	file = fopen(daemon_.config, "ae");
+	require(file);
 	for (size_t i = 0; i < COUNT(stages); i++)
-		n += (size_t)snprintf(config + n, sizeof(config) - n,
-				      "[class %s]\nsocket = %s/%s/kvregd.sock\n"
-				      "[test %s]\ndelay = %s:%u\n",
-				      stages[i], directory, stages[i], stages[i], stages[i],
-				      delay_ms);
-	require(n < sizeof(config));
-	daemon_start(&daemon_, &options);
+		fprintf(file,
+			"[class %s]\nsocket = %s/%s/kvregd.sock\n"
+			"[test %s]\ndelay = %s:%u\n",
+			stages[i], daemon_.dir, stages[i], stages[i], stages[i], delay_ms);
+	require(fclose(file) == 0);
+	daemon_again(&daemon_);
 }
 
 static int tear_down(void **state)
 {
-	char path[64];
-
 	(void)state;
 	daemon_end(&daemon_);
-	for (size_t i = 0; i < COUNT(stages); i++) {
-		snprintf(path, sizeof(path), "%s/%s", directory, stages[i]);
-		require(rmdir(path) == 0);
-	}
-	require(rmdir(directory) == 0);
 	return 0;
 }
 
@@ -342,9 +333,7 @@ static void others_are_served(void)
 
 static bool is_gone(void *arg)
 {
-	const pid_t *pid = arg;
-
-	return kill(*pid, 0) < 0 && errno == ESRCH;
+	return kill(*(const pid_t *)arg, 0) < 0 && errno == ESRCH;
 }
 
 static void nothing_is_left(void)
