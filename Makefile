@@ -183,7 +183,7 @@ $(BUILD)/obj/tests/fuzz/%.o: tests/fuzz/%.c | $(GEN_HDR)
 $(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script fields) $(SESSION_PART) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,control_send handles_init) -lprotobuf-c -lseccomp
 
-$(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control harness script fields) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
+$(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control host harness script fields) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
 	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer spawn_heir waitid leaf_objects channel_send log_line) \
 		-lev -linih -lcap -lsystemd -lprotobuf-c
 

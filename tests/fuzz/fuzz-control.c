@@ -27,7 +27,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -41,6 +40,7 @@
 #include "proto/fdset.h"
 #include "proto/wire.h"
 #include "tests/fuzz/harness.h"
+#include "tests/fuzz/host.h"
 #include "tests/fuzz/script.h"
 #include "tests/fuzz/steps.h"
 
@@ -65,94 +65,7 @@ struct ends {
 
 static struct supervisor supervisor;
 static struct ends ends[ENDS_MAX];
-static struct spare spawned; /* what the last spawn was given */
-static pid_t process;        /* of every session */
-static uint8_t abilities;
-static uint8_t objects;
-static uint8_t exit_status;
 static size_t shown, may_be_shown; /* lines about clients in administrators' answers */
-
-/* ---- what is replaced ---- */
-
-pid_t __wrap_spawn_session(const struct spawner *s, int *client, int client_pidfd,
-			   const struct leaf *leaf, struct spare *spare);
-pid_t __wrap_spawn_killer(const struct spawner *s, int pidfd);
-pid_t __wrap_spawn_heir(int *ret_go);
-int __wrap_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options);
-int __wrap_leaf_objects(const struct leaf *leaf, uint64_t *ret_objects);
-void __wrap_log_line(enum log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-int __real_channel_send(struct channel *channel, const Kvreg__Down *message);
-int __wrap_channel_send(struct channel *channel, const Kvreg__Down *message);
-
-pid_t __wrap_spawn_session(const struct spawner *s, int *client, int client_pidfd,
-			   const struct leaf *leaf, struct spare *spare)
-{
-	(void)s;
-	(void)client_pidfd;
-	(void)leaf;
-	fd_close(client);
-	fd_close(&spare->go[0]);
-	fd_close(&spare->go[1]);
-	spawned = *spare;
-	spare->down[1] = spare->up[1] = -1;
-	return process;
-}
-
-pid_t __wrap_spawn_killer(const struct spawner *s, int pidfd)
-{
-	(void)s;
-	must(pidfd >= 0);
-	if (abilities & CANNOT_KILL)
-		return -EAGAIN;
-	return abilities & NEEDS_A_KILLER ? process : 0;
-}
-
-pid_t __wrap_spawn_heir(int *ret_go)
-{
-	(void)ret_go;
-	return -EAGAIN;
-}
-
-int __wrap_waitid(idtype_t type, id_t id, siginfo_t *ret_info, int options)
-{
-	(void)type;
-	(void)id;
-	(void)options;
-	ret_info->si_pid = process;
-	ret_info->si_code = exit_status < KILLED ? CLD_EXITED : CLD_KILLED;
-	ret_info->si_status = exit_status % (int)KILLED;
-	return 0;
-}
-
-int __wrap_leaf_objects(const struct leaf *leaf, uint64_t *ret_objects)
-{
-	(void)leaf;
-	if (objects == NO_LEAF)
-		return -ENOSYS;
-	*ret_objects = objects;
-	return 0;
-}
-
-int __wrap_channel_send(struct channel *channel, const Kvreg__Down *message)
-{
-	return abilities & QUEUES_ARE_FULL ? -ENOBUFS : __real_channel_send(channel, message);
-}
-
-/* Formatted, looked at, and thrown away. */
-void __wrap_log_line(enum log_level level, const char *format, ...)
-{
-	char line[1024];
-	va_list args;
-
-	must(level <= LOG_LEVEL_DEBUG);
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	for (const char *c = line; *c; c++)
-		must(*c >= 0x20 && *c < 0x7f);
-	must(!strstr(line, ": held in") || strstr(line, ": held in stage register by"));
-}
 
 /* ---- sessions ---- */
 
@@ -190,7 +103,7 @@ static struct ends *find(uint8_t arg)
 
 static void connect_one(Kvreg__Role role, uint8_t arg)
 {
-	struct peer peer = { .pid = process, .uid = FIRST_UID + arg % UIDS, .comm = "fuzz" };
+	struct peer peer = { .pid = host.process, .uid = FIRST_UID + arg % UIDS, .comm = "fuzz" };
 	struct charge charge = { 0 };
 	struct quota quota;
 	struct spare spare = SPARE_INIT;
@@ -201,7 +114,7 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 		e++;
 	if (e == ends + ENDS_MAX)
 		return;
-	peer.pidfd = (int)syscall(SYS_pidfd_open, process, 0);
+	peer.pidfd = (int)syscall(SYS_pidfd_open, host.process, 0);
 	must(peer.pidfd >= 0 && spare_fill(&spare) == 0);
 	/* The least there is: a few records fill it, and then they are queued. */
 	must(setsockopt(spare.down[0], SOL_SOCKET, SO_SNDBUF, &(int){ 1 }, sizeof(int)) == 0);
@@ -212,8 +125,8 @@ static void connect_one(Kvreg__Role role, uint8_t arg)
 		must(session_new(&supervisor, role, &peer, &charge, &sock, &spare) == 0);
 		*e = (struct ends){
 			.session = LIST_FIRST(&supervisor.sessions),
-			.down = spawned.down[1],
-			.up = spawned.up[1],
+			.down = host.spawned.down[1],
+			.up = host.spawned.up[1],
 		};
 		must(fcntl(e->up, F_SETFL, O_DIRECT | O_NONBLOCK) == 0);
 	}
@@ -304,7 +217,7 @@ static void happens(struct ends *e, const struct step *step)
 		say_up(e, step);
 		break;
 	case CONTROL_ENDED:
-		exit_status = step_byte(step, 0);
+		host.exit_status = step_byte(step, 0);
 		/* Not while the loop may still have its words: those come first, or with it. */
 		fire_io(&e->session->ended);
 		break;
@@ -324,7 +237,7 @@ static void happens(struct ends *e, const struct step *step)
 
 static void set_host(uint8_t arg)
 {
-	abilities = arg;
+	host.abilities = arg;
 	supervisor.privilege.raise_limit = arg & RAISES_LIMITS;
 }
 
@@ -339,7 +252,7 @@ static void take(const struct step *step)
 	} else if (op == CONTROL_HOST) {
 		set_host(step->arg);
 	} else if (op == CONTROL_TIME) {
-		objects = step->arg;
+		host.objects = step->arg;
 		time_passes();
 	} else if (find(step->arg)) {
 		happens(find(step->arg), step);
@@ -423,8 +336,8 @@ static void begin(void)
 	supervisor.loop = ev_loop_new(EVFLAG_NOENV | EVBACKEND_POLL);
 	must(supervisor.loop);
 	supervisor.started = ev_now(supervisor.loop);
-	abilities = exit_status = 0;
-	objects = NO_LEAF;
+	host.abilities = host.exit_status = 0;
+	host.objects = NO_LEAF;
 	shown = may_be_shown = 0;
 	for (size_t i = 0; i < ENDS_MAX; i++)
 		ends[i] = (struct ends){ .down = -1, .up = -1 };
@@ -464,6 +377,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	(void)argv;
 	signal(SIGPIPE, SIG_IGN);
-	process = bystander();
+	host.process = bystander();
 	return 0;
 }
