@@ -15,6 +15,7 @@
 #include "check.h"
 #include "child.h"
 #include "daemon.h"
+#include "device.h"
 
 #define SIZE      65536u
 #define REGIONS   30u /* more than one record of a session's answer holds */
@@ -24,7 +25,8 @@ struct world {
 	struct daemon_under_test daemon;
 	struct raw *raw; /* a client with REGIONS regions of a page */
 	struct raw *admin;
-	int device, memory;
+	struct device device;
+	int memory;
 	uint64_t iova;
 };
 
@@ -35,12 +37,12 @@ static int set_up(void **state)
 	uint32_t domain, buffer;
 
 	daemon_start(&w.daemon, NULL);
-	w.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	w.device = device_open();
 	w.memory = memory_fd(SIZE, F_SEAL_SHRINK);
 	w.raw = raw_greet(w.daemon.socket);
 	w.admin = raw_open(w.daemon.admin_socket);
 	w.iova = 1ull << 40;
-	domain = raw_attach(w.raw, w.device, 1)->attach_domain->domain;
+	domain = raw_attach(w.raw, w.device.fd, w.device.pd)->attach_domain->domain;
 	buffer = raw_import(w.raw, w.memory, SIZE, 1u << 30)->import_buffer->buffer;
 	for (uint32_t i = 0; i < REGIONS; i++) {
 		items[i] = raw_item(domain, buffer, 4096);
@@ -57,7 +59,7 @@ static int tear_down(void **state)
 
 	raw_close(w->admin);
 	raw_close(w->raw);
-	close(w->device);
+	device_close(&w->device);
 	close(w->memory);
 	daemon_end(&w->daemon);
 	return 0;
@@ -87,7 +89,7 @@ static void status_is_the_books(void **state)
 	const Kvreg__StatusReply *s = reply->status;
 	assert_string_equal(s->version, KVREG_VERSION);
 	assert_int_equal(s->pid, w->daemon.pid);
-	assert_string_equal(s->device, "mock");
+	assert_string_equal(s->device, device_kind());
 	assert_string_equal(s->state, "serving");
 	assert_string_equal(s->config, w->daemon.config);
 	assert_true(s->privileged == (s->n_missing == 0));
@@ -157,7 +159,8 @@ static size_t count_regions(struct world *w, uint32_t pid)
 			require(r->client_pid == (uint32_t)getpid() && r->client_uid == getuid());
 			require(r->iova == w->iova + n * 4096 && r->length == 4096);
 			require(r->address == 1u << 30 && !strcmp(r->label, "raw buffer"));
-			require(!strcmp(r->device, "mock0") && !strcmp(r->state, "live"));
+			require(!strcmp(r->device, device_name(&w->device)) &&
+				!strcmp(r->state, "live"));
 			n++;
 		}
 	} while (reply->more);
@@ -256,7 +259,7 @@ static void tables_are_for_people(void **state)
 
 	assert_int_equal(ctl_ask(&run, w, "status", NULL), 0);
 	assert_non_null(strstr(run.out, "kvregd " KVREG_VERSION));
-	assert_non_null(strstr(run.out, "mock"));
+	assert_non_null(strstr(run.out, device_kind()));
 	assert_int_equal(ctl_ask(&run, w, "clients", NULL), 0);
 	assert_non_null(strstr(run.out, "test-admin"));
 	assert_int_equal(ctl_ask(&run, w, "regions", NULL), 0);

@@ -15,6 +15,7 @@
 #include "admin.h"
 #include "check.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define MIB (1ull << 20)
@@ -24,7 +25,8 @@ static struct daemon_under_test daemon_;
 /* One connection with a domain and a buffer. */
 struct holder {
 	struct raw *raw;
-	int device, memory;
+	struct device device;
+	int memory;
 	uint32_t domain, buffer;
 };
 
@@ -32,9 +34,9 @@ static struct holder hold(uint64_t size)
 {
 	struct holder h = { .raw = raw_greet(daemon_.socket) };
 
-	h.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	h.device = device_open();
 	h.memory = memory_fd(size, F_SEAL_SHRINK);
-	h.domain = raw_attach(h.raw, h.device, 1)->attach_domain->domain;
+	h.domain = raw_attach(h.raw, h.device.fd, h.device.pd)->attach_domain->domain;
 	h.buffer = raw_import(h.raw, h.memory, size, 0)->import_buffer->buffer;
 	return h;
 }
@@ -42,7 +44,7 @@ static struct holder hold(uint64_t size)
 static void let_go(struct holder *h)
 {
 	raw_close(h->raw);
-	close(h->device);
+	device_close(&h->device);
 	close(h->memory);
 }
 

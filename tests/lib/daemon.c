@@ -15,6 +15,7 @@
 
 #include "admin.h"
 #include "check.h"
+#include "device.h"
 
 void build_path(char *ret_path, size_t size, const char *program)
 {
@@ -76,7 +77,7 @@ static void run_program(const struct daemon_under_test *d)
 		"--foreground",
 		"--log-level=debug",
 		"--device",
-		(char *)(d->options.device ? d->options.device : "mock"),
+		(char *)(d->options.device ? d->options.device : device_kind()),
 		"--socket",
 		(char *)d->socket,
 		"--admin-socket",

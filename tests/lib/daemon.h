@@ -15,7 +15,7 @@
 #define SESSION_UID 64998u
 
 struct daemon_options {
-	const char *device;        /* NULL: "mock" */
+	const char *device;        /* NULL: as device_kind() */
 	const char *config;        /* text of the file, after [daemon]; NULL: none */
 	const char *programs;      /* directory of kvregd; NULL: the build's */
 	void (*before_exec)(void); /* in the daemon's process: limits; may be NULL */
