@@ -48,7 +48,7 @@ static void close_umask(void)
 static void modes_do_not_come_from_the_umask(void **state)
 {
 	const struct daemon_options options = { .before_exec = close_umask };
-	char path[96];
+	char path[sizeof(daemon_.socket)];
 
 	(void)state;
 	daemon_start(&daemon_, &options);
@@ -121,7 +121,8 @@ static int connect_to(const char *path)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	require(strlen(path) < sizeof(address.sun_path));
+	strcpy(address.sun_path, path);
 	require(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 	return fd;
 }

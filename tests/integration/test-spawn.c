@@ -182,6 +182,22 @@ static void a_bad_configuration_is_no_start(void **state)
 			 1);
 }
 
+static void a_path_too_long_is_no_start(void **state)
+{
+	char *paths[] = { daemon_.socket, daemon_.admin_socket };
+
+	(void)state;
+	daemon_.options.programs = NULL;
+	for (size_t i = 0; i < COUNT(paths); i++) {
+		char *end = paths[i] + strlen(paths[i]);
+
+		memset(end, 'x', 120 - (size_t)(end - paths[i]));
+		assert_int_equal(daemon_refuses(&daemon_), 1);
+		assert_int_equal(daemon_log_lines(&daemon_, "xxx: File name too long"), i + 1);
+		*end = '\0';
+	}
+}
+
 static void sessions_do_not_run_as_root(void **state)
 {
 	FILE *file;
@@ -212,6 +228,7 @@ int main(void)
 		TEST(without_a_session_there_is_no_start),
 		TEST(a_kvregd_elsewhere_finds_its_session),
 		TEST(a_bad_configuration_is_no_start),
+		TEST(a_path_too_long_is_no_start),
 		TEST(sessions_do_not_run_as_root),
 	};
 

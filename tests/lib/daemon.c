@@ -258,6 +258,39 @@ void daemon_end(struct daemon_under_test *d)
 	assert_int_equal(open_fds(), d->fds);
 }
 
+/* ---- what it holds ---- */
+
+size_t daemon_fds(const struct daemon_under_test *d)
+{
+	char path[32];
+	size_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", d->pid);
+	dir = opendir(path);
+	require(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2; /* "." and ".." */
+}
+
+size_t daemon_children(const struct daemon_under_test *d)
+{
+	char path[64];
+	pid_t child;
+	size_t n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", d->pid, d->pid);
+	file = fopen(path, "re");
+	require(file);
+	while (fscanf(file, "%d", &child) == 1)
+		n++;
+	fclose(file);
+	return n;
+}
+
 /* ---- log ---- */
 
 size_t daemon_log_lines(const struct daemon_under_test *d, const char *words)

@@ -26,7 +26,7 @@ struct daemon_under_test {
 	pid_t pid; /* 0: does not run */
 	int fds;   /* open when it was started */
 	char dir[64];
-	char socket[96], admin_socket[96], config[96], log[96];
+	char socket[160], admin_socket[160], config[96], log[96];
 };
 
 /**
@@ -58,6 +58,12 @@ void daemon_end(struct daemon_under_test *d);
 
 /** daemon_idle() - waits until all books are at zero. */
 void daemon_idle(struct daemon_under_test *d);
+
+/** daemon_fds() - how many descriptors the supervisor has open. */
+size_t daemon_fds(const struct daemon_under_test *d);
+
+/** daemon_children() - how many children it has: sessions, and what gets rid of connections. */
+size_t daemon_children(const struct daemon_under_test *d);
 
 /** daemon_log_lines() - how many lines of its log hold @words. */
 size_t daemon_log_lines(const struct daemon_under_test *d, const char *words);
