@@ -140,7 +140,7 @@ $(BUILD)/obj/tests/lib/%.o: tests/lib/%.c | $(GEN_HDR)
 $(BUILD)/tests/integration/%: tests/integration/%.c $(TEST_LIB_OBJ) $(BUILD)/libkvreg-proto.a $(LIB) \
 		| $(BUILD)/libkvreg-client.so
 	@mkdir -p $(@D)
-	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..'
+	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs
 
 $(BUILD)/tests/vm/%: tests/vm/%.c $(CTL_PART) $(TEST_LIB_OBJ) $(BUILD)/libkvreg-proto.a $(LIB) \
 		| $(BUILD)/libkvreg-client.so

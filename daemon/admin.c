@@ -178,7 +178,8 @@ void admin_tell_client(struct session *admin, uint32_t seq, struct session *sess
 	info.class_ = (char *)session_class(session);
 	info.session_pid = (uint32_t)session->pid;
 	info.session_uid = supervisor->privilege.uid;
-	info.state = (char *)session_state_name(session->state);
+	/* Whatever it was at: a process of the session's that is asked and does not answer. */
+	info.state = !report && session->pid ? "stuck" : (char *)session_state_name(session->state);
 	info.age_ms = milliseconds(supervisor, session->started);
 	info.granted = session->charge.held.of[BOOK_CHARGE];
 	info.memory = session->charge.held.of[BOOK_MEMORY];

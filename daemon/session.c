@@ -83,7 +83,7 @@ void session_kill(struct session *session)
 		return;
 	pid = spawn_killer(&session->supervisor->spawner, session->pidfd);
 	if (pid > 0)
-		supervisor_adopt(session->supervisor, pid);
+		supervisor_adopt(session->supervisor, pid, false);
 	else if (pid < 0)
 		log_error("cannot end session %d: %s", session->pid, strerror(-(int)pid));
 }
@@ -343,7 +343,7 @@ static int abandon(struct session *session, struct supervisor *supervisor, pid_t
 		   struct spare *spare)
 {
 	log_error("pidfd of session %d: %s", pid, strerror(errno));
-	supervisor_adopt(supervisor, pid);
+	supervisor_adopt(supervisor, pid, false);
 	fd_close(&spare->down[0]);
 	fd_close(&spare->up[0]);
 	fd_close(&session->leaf.dir);

@@ -231,6 +231,25 @@ static void child_refusal(const struct spawner *s, int client, const struct spar
 	_exit(0);
 }
 
+/* The end of the process closes them: then a socket does not linger. */
+static void child_sink(const struct spawner *s, const int go[2], const int *socks, size_t n)
+{
+	unsigned int first = 0;
+	char byte;
+
+	child_signals();
+	close(go[1]);
+	while (read(go[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	for (size_t i = 0; i < n; i++) {
+		if (first < (unsigned int)socks[i])
+			syscall(SYS_close_range, first, (unsigned int)socks[i] - 1, 0);
+		first = (unsigned int)socks[i] + 1;
+	}
+	syscall(SYS_close_range, first, ~0u, 0);
+	_exit(child_drop(s->privilege) < 0 ? EXIT_SPAWN : 0);
+}
+
 /* ---- in the supervisor ---- */
 
 pid_t spawn_session(const struct spawner *s, int *client, int client_pidfd, const struct leaf *leaf,
@@ -265,6 +284,25 @@ pid_t spawn_refusal(const struct spawner *s, int *client, struct spare *spare, c
 	fd_close(&spare->go[0]);
 	fd_close(&spare->go[1]);
 	return r;
+}
+
+pid_t spawn_sink(const struct spawner *s, int *socks, size_t n)
+{
+	int go[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		child_sink(s, go, socks, n);
+	if (pid < 0)
+		pid = -errno;
+	for (size_t i = 0; pid > 0 && i < n; i++)
+		fd_close(&socks[i]);
+	fd_close(&go[0]);
+	fd_close(&go[1]);
+	return pid;
 }
 
 pid_t spawn_heir(int *ret_go)

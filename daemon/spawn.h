@@ -66,6 +66,12 @@ pid_t spawn_refusal(const struct spawner *s, int *client, struct spare *spare, c
 		    size_t length);
 
 /**
+ * spawn_sink() - starts a child that closes @socks by ending; they are closed here.
+ * @socks: in ascending order. Return: the pid, or -errno: the caller still has them.
+ */
+pid_t spawn_sink(const struct spawner *s, int *socks, size_t n);
+
+/**
  * spawn_heir() - a child that holds all our fds until @go is closed, and ends: so that closing a
  * listening socket, with connections in its backlog and fds in those, is not ours to wait for.
  * Return: the pid, or -errno. @ret_go: to be closed after the sockets.

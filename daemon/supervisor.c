@@ -15,21 +15,22 @@
 #include "daemon/holders.h"
 #include "daemon/log.h"
 #include "daemon/options.h"
+#include "daemon/refuse.h"
 #include "daemon/session.h"
 #include "proto/failure.h"
 #include "proto/fdset.h"
 
 /* ---- children that are no sessions ---- */
 
-void supervisor_adopt(struct supervisor *supervisor, pid_t pid)
+void supervisor_adopt(struct supervisor *supervisor, pid_t pid, bool refuses)
 {
 	struct child *child = calloc(1, sizeof(*child));
 
 	if (!child)
 		return; /* a zombie is left until we end */
 	child->pid = pid;
+	child->refuses = refuses;
 	LIST_INSERT_HEAD(&supervisor->children, child, link);
-	supervisor->n_children++;
 }
 
 static void on_child(struct ev_loop *loop, struct ev_signal *watcher, int events)
@@ -44,44 +45,13 @@ static void on_child(struct ev_loop *loop, struct ev_signal *watcher, int events
 		if (waitpid(child->pid, NULL, WNOHANG) == 0)
 			continue;
 		LIST_REMOVE(child, link);
-		supervisor->n_children--;
+		if (child->refuses)
+			refuse_ended(supervisor);
 		free(child);
 	}
 }
 
 /* ---- who connects ---- */
-
-/* The answer to the Hello that has not been read: its seq is 1. Empty when too many already wait.
- */
-static size_t pack_refusal(struct supervisor *supervisor, enum kvreg_code code, const char *words,
-			   uint8_t *bytes, size_t size)
-{
-	Kvreg__Reply reply = KVREG__REPLY__INIT;
-	struct failure_wire wire;
-	struct failure f;
-
-	if (supervisor->n_children >= REFUSALS_MAX)
-		return 0;
-	failure_init(&f);
-	failure_set(&f, code, KVREG_STAGE_CONNECT, "%s", words);
-	failure_to_wire(&f, &wire);
-	reply.seq = 1;
-	reply.error = &wire.error;
-	return codec_pack(&reply.base, bytes, size);
-}
-
-static void refuse(struct supervisor *supervisor, int *sock, struct spare *spare,
-		   enum kvreg_code code, const char *words)
-{
-	uint8_t bytes[1024];
-	size_t length = pack_refusal(supervisor, code, words, bytes, sizeof(bytes));
-	pid_t pid = spawn_refusal(&supervisor->spawner, sock, spare, bytes, length);
-
-	if (pid < 0)
-		return; /* the listener offers the connection again */
-	supervisor->refused++;
-	supervisor_adopt(supervisor, pid);
-}
 
 static void refuse_for_number(struct supervisor *supervisor, size_t klass, const struct peer *peer,
 			      const struct quota *quota, int *sock, struct spare *spare)
@@ -96,7 +66,7 @@ static void refuse_for_number(struct supervisor *supervisor, size_t klass, const
 	holders_text(supervisor, klass, peer->uid, peer->gid, quota, holders, sizeof(holders));
 	if (holders[0])
 		snprintf(words + n, sizeof(words) - (size_t)n, "; held by %s", holders);
-	refuse(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
+	refuse_connection(supervisor, sock, spare, KVREG_E_LIMIT_SESSIONS, words);
 }
 
 static void on_client(struct listener *listener, int *sock, struct spare *spare)
@@ -111,7 +81,7 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 	spare_release(spare);
 	r = peer_init(&peer, *sock);
 	if (r < 0) {
-		refuse(supervisor, sock, spare, KVREG_E_INTERNAL, strerror(-r));
+		refuse_connection(supervisor, sock, spare, KVREG_E_INTERNAL, strerror(-r));
 		supervisor->accepted += *sock < 0;
 		return;
 	}
@@ -127,7 +97,7 @@ static void on_client(struct listener *listener, int *sock, struct spare *spare)
 					spare);
 		if (r < 0) {
 			log_error("no session for client %d: %s", peer.pid, strerror(-r));
-			refuse(supervisor, sock, spare, KVREG_E_SPAWN, strerror(-r));
+			refuse_connection(supervisor, sock, spare, KVREG_E_SPAWN, strerror(-r));
 		}
 	}
 	supervisor->accepted += *sock < 0;
@@ -153,9 +123,7 @@ static void on_admin(struct listener *listener, int *sock, struct spare *spare)
 		r = session_new(supervisor, KVREG__ROLE__ROLE_ADMIN, &peer, &charge, sock, spare);
 	if (r < 0) {
 		log_error("no session for administrator %d: %s", peer.pid, strerror(-r));
-		pid_t pid = spawn_refusal(&supervisor->spawner, sock, spare, NULL, 0);
-		if (pid > 0)
-			supervisor_adopt(supervisor, pid);
+		refuse_connection(supervisor, sock, spare, KVREG_E_SPAWN, NULL);
 	}
 	peer_fini(&peer);
 }
@@ -276,6 +244,15 @@ int supervisor_init(struct supervisor *supervisor, const struct options *options
 	return bind_all(supervisor, options, ret_words, size);
 }
 
+/* Sent by habit to have a configuration read anew. */
+static void on_hangup(struct ev_loop *loop, struct ev_signal *watcher, int events)
+{
+	(void)loop;
+	(void)watcher;
+	(void)events;
+	log_debug("SIGHUP is ignored: the configuration is read at the start");
+}
+
 static void watch_signals(struct supervisor *supervisor)
 {
 	static const int stops[] = { SIGTERM, SIGINT };
@@ -286,6 +263,8 @@ static void watch_signals(struct supervisor *supervisor)
 		supervisor->stop[i].data = supervisor;
 		ev_signal_start(supervisor->loop, &supervisor->stop[i]);
 	}
+	ev_signal_init(&supervisor->hangup, on_hangup, SIGHUP);
+	ev_signal_start(supervisor->loop, &supervisor->hangup);
 	ev_signal_init(&supervisor->child, on_child, SIGCHLD);
 	supervisor->child.data = supervisor;
 	ev_signal_start(supervisor->loop, &supervisor->child);
@@ -323,6 +302,7 @@ void supervisor_fini(struct supervisor *supervisor)
 	for (size_t i = 0; i <= CLASSES_MAX; i++)
 		listener_fini(&supervisor->clients[i]);
 	listener_fini(&supervisor->admins);
+	refusals_fini(&supervisor->refusals);
 	fd_close(&go);
 	while (!LIST_EMPTY(&supervisor->sessions))
 		session_free(LIST_FIRST(&supervisor->sessions));

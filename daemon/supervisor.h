@@ -19,6 +19,7 @@
 #include "daemon/config.h"
 #include "daemon/listener.h"
 #include "daemon/privilege.h"
+#include "daemon/refuse.h"
 #include "daemon/spawn.h"
 
 struct session;
@@ -29,6 +30,7 @@ struct options;
 struct child {
 	LIST_ENTRY(child) link; /* supervisor::children */
 	pid_t pid;
+	bool refuses;
 };
 
 struct supervisor {
@@ -45,12 +47,13 @@ struct supervisor {
 	LIST_HEAD(session_list, session) sessions;
 	LIST_HEAD(gather_list, gather) gathers;
 	LIST_HEAD(child_list, child) children;
-	size_t n_children;
+	struct refusals refusals;
 	uint32_t cookie; /* of the last query */
 	double started;
 	uint64_t accepted, refused, grants_refused;
 	struct ev_signal stop[2];
 	struct ev_signal child;
+	struct ev_signal hangup;
 };
 
 /**
@@ -65,8 +68,8 @@ int supervisor_run(struct supervisor *supervisor);
 
 void supervisor_fini(struct supervisor *supervisor);
 
-/** supervisor_adopt() - takes a child that is no session, to reap it. */
-void supervisor_adopt(struct supervisor *supervisor, pid_t pid);
+/** supervisor_adopt() - takes a child that is no session, to reap it. @refuses: of refuse_connection() */
+void supervisor_adopt(struct supervisor *supervisor, pid_t pid, bool refuses);
 
 /** supervisor_paused() - whether a listener waits for fds or memory. */
 bool supervisor_paused(const struct supervisor *supervisor);

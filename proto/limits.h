@@ -85,8 +85,10 @@
 #define REGIONS_PER_REPORT 12u
 /* Administrators' connections at once. */
 #define ADMIN_SESSIONS_MAX 16u
-/* Children that deliver a refusal; while so many are at it, others only close the connection. */
+/* Children that get rid of refused connections: each may hang in the kernel. */
 #define REFUSALS_MAX 32u
+/* Refused connections that one such child takes along when many are at it. */
+#define REFUSED_WAITING_MAX 64u
 /* A refusing child that its client's fds hold up is ended after this. */
 #define REFUSAL_WAIT_S 5u
 

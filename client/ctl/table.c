@@ -356,5 +356,7 @@ const char *state_color(const char *state)
 		return "\033[32m";
 	if (!strcmp(state, "draining"))
 		return "\033[33m";
+	if (!strcmp(state, "stuck"))
+		return "\033[31m";
 	return NULL;
 }

@@ -14,7 +14,9 @@
 #include "admin.h"
 #include "check.h"
 #include "child.h"
+#include "ctl.h"
 #include "daemon.h"
+#include "device.h"
 
 #define SIZE      65536u
 #define REGIONS   30u /* more than one record of a session's answer holds */
@@ -24,7 +26,8 @@ struct world {
 	struct daemon_under_test daemon;
 	struct raw *raw; /* a client with REGIONS regions of a page */
 	struct raw *admin;
-	int device, memory;
+	struct device device;
+	int memory;
 	uint64_t iova;
 };
 
@@ -35,12 +38,12 @@ static int set_up(void **state)
 	uint32_t domain, buffer;
 
 	daemon_start(&w.daemon, NULL);
-	w.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	w.device = device_open();
 	w.memory = memory_fd(SIZE, F_SEAL_SHRINK);
 	w.raw = raw_greet(w.daemon.socket);
 	w.admin = raw_open(w.daemon.admin_socket);
 	w.iova = 1ull << 40;
-	domain = raw_attach(w.raw, w.device, 1)->attach_domain->domain;
+	domain = raw_attach(w.raw, w.device.fd, w.device.pd)->attach_domain->domain;
 	buffer = raw_import(w.raw, w.memory, SIZE, 1u << 30)->import_buffer->buffer;
 	for (uint32_t i = 0; i < REGIONS; i++) {
 		items[i] = raw_item(domain, buffer, 4096);
@@ -57,7 +60,7 @@ static int tear_down(void **state)
 
 	raw_close(w->admin);
 	raw_close(w->raw);
-	close(w->device);
+	device_close(&w->device);
 	close(w->memory);
 	daemon_end(&w->daemon);
 	return 0;
@@ -87,7 +90,7 @@ static void status_is_the_books(void **state)
 	const Kvreg__StatusReply *s = reply->status;
 	assert_string_equal(s->version, KVREG_VERSION);
 	assert_int_equal(s->pid, w->daemon.pid);
-	assert_string_equal(s->device, "mock");
+	assert_string_equal(s->device, device_kind());
 	assert_string_equal(s->state, "serving");
 	assert_string_equal(s->config, w->daemon.config);
 	assert_true(s->privileged == (s->n_missing == 0));
@@ -174,7 +177,8 @@ static size_t count_regions(struct world *w, uint32_t pid)
 			require(r->client_pid == (uint32_t)getpid() && r->client_uid == getuid());
 			require(r->iova == w->iova + n * 4096 && r->length == 4096);
 			require(r->address == 1u << 30 && !strcmp(r->label, "raw buffer"));
-			require(!strcmp(r->device, "mock0") && !strcmp(r->state, "live"));
+			require(!strcmp(r->device, device_name(&w->device)) &&
+				!strcmp(r->state, "live"));
 			n++;
 		}
 	} while (reply->more);
@@ -212,71 +216,17 @@ static void other_requests_are_refused(void **state)
 
 /* ---- kvregctl ---- */
 
-struct run {
-	const char *argv[8];
-	char out[16384], err[4096];
-};
-
-static void read_back(int file, char *text, size_t size)
-{
-	ssize_t n = pread(file, text, size - 1, 0);
-
-	text[n > 0 ? n : 0] = '\0';
-	close(file);
-}
-
-/* Runs kvregctl as @uid. Return: its exit status. */
-static int ctl(struct run *run, const char *path, uid_t uid)
-{
-	int out = memfd_create("out", MFD_CLOEXEC), err = memfd_create("err", MFD_CLOEXEC);
-	int status = 0;
-	pid_t pid;
-
-	run->argv[0] = "kvregctl";
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		dup2(out, STDOUT_FILENO);
-		dup2(err, STDERR_FILENO);
-		if (uid && (setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0))
-			_exit(CHILD_FAILED);
-		execv(path, (char *const *)run->argv);
-		_exit(CHILD_FAILED);
-	}
-	require(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
-	read_back(out, run->out, sizeof(run->out));
-	read_back(err, run->err, sizeof(run->err));
-	return WEXITSTATUS(status);
-}
-
-static const char *ctl_path(void)
-{
-	static char path[4096];
-
-	build_path(path, sizeof(path), "kvregctl");
-	if (access(path, X_OK) != 0)
-		skip_test("kvregctl is not built");
-	return path;
-}
-
-static int ctl_ask(struct run *run, const struct world *w, const char *command, const char *option)
-{
-	*run = (struct run){ .argv = { NULL, "--admin-socket", w->daemon.admin_socket, command,
-				       option } };
-	return ctl(run, ctl_path(), 0);
-}
-
 static void tables_are_for_people(void **state)
 {
 	struct world *w = *state;
-	struct run run;
+	struct ctl_run run;
 
-	assert_int_equal(ctl_ask(&run, w, "status", NULL), 0);
+	assert_int_equal(ctl_ask(&run, w->daemon.admin_socket, "status", NULL), 0);
 	assert_non_null(strstr(run.out, "kvregd " KVREG_VERSION));
-	assert_non_null(strstr(run.out, "mock"));
-	assert_int_equal(ctl_ask(&run, w, "clients", NULL), 0);
+	assert_non_null(strstr(run.out, device_kind()));
+	assert_int_equal(ctl_ask(&run, w->daemon.admin_socket, "clients", NULL), 0);
 	assert_non_null(strstr(run.out, "test-admin"));
-	assert_int_equal(ctl_ask(&run, w, "regions", NULL), 0);
+	assert_int_equal(ctl_ask(&run, w->daemon.admin_socket, "regions", NULL), 0);
 	assert_non_null(strstr(run.out, "raw buffer"));
 	assert_string_equal(run.err, "");
 }
@@ -309,10 +259,10 @@ static void json_is_for_programs(void **state)
 	static const char *const commands[] = { "status", "clients", "regions" };
 	static const char *const holds[] = { "\"granted\"", "\"session_pid\"", "\"raw buffer\"" };
 	struct world *w = *state;
-	struct run run;
+	struct ctl_run run;
 
 	for (size_t i = 0; i < COUNT(commands); i++) {
-		assert_int_equal(ctl_ask(&run, w, commands[i], "--json"), 0);
+		assert_int_equal(ctl_ask(&run, w->daemon.admin_socket, commands[i], "--json"), 0);
 		if (!is_json(run.out) || !strstr(run.out, holds[i]))
 			fail_msg("%s: %s", commands[i], run.out);
 		assert_string_equal(run.err, "");
@@ -323,31 +273,31 @@ static void json_is_for_programs(void **state)
 static void a_slip_is_usage(void **state)
 {
 	struct world *w = *state;
-	struct run run;
+	struct ctl_run run;
 
-	assert_int_equal(ctl_ask(&run, w, "frobnicate", NULL), 2);
+	assert_int_equal(ctl_ask(&run, w->daemon.admin_socket, "frobnicate", NULL), 2);
 	assert_non_null(strstr(run.err, "frobnicate"));
-	assert_int_equal(ctl_ask(&run, w, "status", "--frobnicate"), 2);
+	assert_int_equal(ctl_ask(&run, w->daemon.admin_socket, "status", "--frobnicate"), 2);
 	assert_string_equal(run.out, "");
 }
 
 static void no_daemon_is_said(void **state)
 {
 	struct world *w = *state;
-	struct run run = { .argv = { NULL, "--admin-socket", w->daemon.config, "status" } };
+	struct ctl_run run = { .argv = { NULL, "--admin-socket", w->daemon.config, "status" } };
 
 	/* A file that is no socket, and none at all. */
-	assert_int_equal(ctl(&run, ctl_path(), 0), 3);
+	assert_int_equal(ctl_run(&run, ctl_path(), 0), 3);
 	assert_non_null(strstr(run.err, "no daemon listens on"));
 	run.argv[2] = "/no/such/socket";
-	assert_int_equal(ctl(&run, ctl_path(), 0), 3);
+	assert_int_equal(ctl_run(&run, ctl_path(), 0), 3);
 	assert_non_null(strstr(run.err, "start kvregd"));
 	assert_string_equal(run.out, "");
 }
 
 /* The build may lie below a home that no other user enters: kvregctl and its library, copied out.
  */
-static int ctl_elsewhere(struct run *run, uid_t uid)
+static int ctl_elsewhere(struct ctl_run *run, uid_t uid)
 {
 	char dir[] = "/tmp/kvreg-ctl-XXXXXX", command[640], program[64], library[256], path[256];
 	int status;
@@ -358,7 +308,7 @@ static int ctl_elsewhere(struct run *run, uid_t uid)
 	snprintf(command, sizeof(command), "cp '%s' '%s' %s", path, library, dir);
 	require(system(command) == 0);
 	snprintf(program, sizeof(program), "%s/kvregctl", dir);
-	status = ctl(run, program, uid);
+	status = ctl_run(run, program, uid);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	require(system(command) == 0);
 	return status;
@@ -368,7 +318,8 @@ static int ctl_elsewhere(struct run *run, uid_t uid)
 static void other_users_are_not_admitted(void **state)
 {
 	struct world *w = *state;
-	struct run run = { .argv = { NULL, "--admin-socket", w->daemon.admin_socket, "status" } };
+	struct ctl_run run = { .argv = { NULL, "--admin-socket", w->daemon.admin_socket,
+					 "status" } };
 	char dir[96];
 	int status;
 

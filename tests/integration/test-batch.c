@@ -9,6 +9,7 @@
 
 #include "check.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define PAGE 4096u
@@ -17,7 +18,8 @@ struct world {
 	struct daemon_under_test daemon;
 	struct raw *raw;
 	uint32_t domain, buffer; /* of 2 MiB */
-	int device, memory;
+	struct device device;
+	int memory;
 };
 
 static int set_up(void **state)
@@ -26,9 +28,9 @@ static int set_up(void **state)
 
 	daemon_start(&w.daemon, NULL);
 	w.raw = raw_greet(w.daemon.socket);
-	w.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	w.device = device_open();
 	w.memory = memory_fd(2u << 20, F_SEAL_SHRINK);
-	w.domain = raw_attach(w.raw, w.device, 1)->attach_domain->domain;
+	w.domain = raw_attach(w.raw, w.device.fd, w.device.pd)->attach_domain->domain;
 	w.buffer = raw_import(w.raw, w.memory, 2u << 20, 0)->import_buffer->buffer;
 	*state = &w;
 	return 0;
@@ -39,7 +41,7 @@ static int tear_down(void **state)
 	struct world *w = *state;
 
 	raw_close(w->raw);
-	close(w->device);
+	device_close(&w->device);
 	close(w->memory);
 	daemon_end(&w->daemon);
 	return 0;
@@ -141,7 +143,8 @@ static void items_may_name_several_buffers_and_domains(void **state)
 	Kvreg__RegisterItem items[] = { page(w, 3), page(w, 0), page(w, 5) };
 
 	items[1].buffer = raw_import(w->raw, w->memory, PAGE, 0)->import_buffer->buffer;
-	items[1].domain = raw_attach(w->raw, w->device, 2)->attach_domain->domain;
+	items[1].domain =
+		raw_attach(w->raw, w->device.fd, device_pd(&w->device, 1))->attach_domain->domain;
 	assert_int_equal(raw_register(w->raw, items, COUNT(items))->register_->n_regions, 3);
 	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, 3 * PAGE);
 }

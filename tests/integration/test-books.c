@@ -59,9 +59,9 @@ static void memory_counts_once_and_charge_each_time(void **state)
 	require(admin_status(daemon_.admin_socket, &status));
 	assert_int_equal(status.memory, 3 * MIB); /* with room, as far as there is any */
 	assert_int_equal(status.granted, 4 * MIB);
-	h.domain = raw_attach(h.raw, h.device, 2)->attach_domain->domain;
+	h.domain = raw_attach(h.raw, h.device.fd, h.device.pd)->attach_domain->domain;
 	must_register(&h, 2 * MIB);
-	h.domain = raw_attach(h.raw, h.device, 3)->attach_domain->domain;
+	h.domain = raw_attach(h.raw, h.device.fd, h.device.pd)->attach_domain->domain;
 	assert_true(says(try_register(&h, 2 * MIB), "charge of the uid: 4194304 of 5242880 bytes"));
 	assert_int_equal(raw_who_am_i(h.raw)->who_am_i->charged, 4 * MIB);
 	let_go(&h);
@@ -139,10 +139,11 @@ static void objects_have_limits(void **state)
 	assert_true(says(raw_import(h.raw, h.memory, MIB, 0), "buffers of the uid: 2 of 2"));
 	assert_non_null(raw_release(h.raw, buffer)->done);
 	assert_non_null(raw_import(h.raw, h.memory, MIB, 0)->import_buffer);
-	uint32_t domain = raw_attach(h.raw, h.device, 1)->attach_domain->domain;
-	assert_true(says(raw_attach(h.raw, h.device, 1), "domains of the host: 2 of 2"));
+	uint32_t domain = raw_attach(h.raw, h.device.fd, h.device.pd)->attach_domain->domain;
+	assert_true(
+		says(raw_attach(h.raw, h.device.fd, h.device.pd), "domains of the host: 2 of 2"));
 	assert_non_null(raw_detach(h.raw, domain)->done);
-	assert_non_null(raw_attach(h.raw, h.device, 1)->attach_domain);
+	assert_non_null(raw_attach(h.raw, h.device.fd, h.device.pd)->attach_domain);
 	let_go(&h);
 	daemon_end(&daemon_);
 }

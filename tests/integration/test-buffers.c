@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define SIZE 8192u
@@ -205,7 +206,8 @@ static void an_unknown_kind_is_unsupported(void **state)
 static void buffers_and_domains_are_bounded(void **state)
 {
 	struct world *w = *state;
-	int fd = memory_fd(SIZE, F_SEAL_SHRINK), device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fd = memory_fd(SIZE, F_SEAL_SHRINK);
+	struct device device = device_open();
 	uint32_t last = 0;
 
 	for (size_t i = 0; i < BUFFERS_PER_SESSION; i++) {
@@ -216,12 +218,12 @@ static void buffers_and_domains_are_bounded(void **state)
 	}
 	assert_true(raw_refused(raw_import(w->raw, fd, SIZE, 0), KVREG_E_LIMIT_OBJECTS));
 	for (size_t i = 0; i < DOMAINS_PER_SESSION; i++)
-		assert_non_null(raw_attach(w->raw, device, 1)->attach_domain);
-	assert_true(raw_refused(raw_attach(w->raw, device, 1), KVREG_E_LIMIT_OBJECTS));
+		assert_non_null(raw_attach(w->raw, device.fd, device.pd)->attach_domain);
+	assert_true(raw_refused(raw_attach(w->raw, device.fd, device.pd), KVREG_E_LIMIT_OBJECTS));
 	assert_non_null(raw_release(w->raw, last)->done);
 	assert_non_null(raw_import(w->raw, fd, SIZE, 0)->import_buffer);
 	close(fd);
-	close(device);
+	device_abandon(&device);
 }
 
 /* A session that kept the fds of what it refused would soon have no room for another. */

@@ -12,6 +12,7 @@
 #include "admin.h"
 #include "check.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define MIB (1ull << 20)
@@ -74,9 +75,10 @@ static void sessions_are_counted_by_class(void **state)
 	raw_close(d);
 }
 
-static const Kvreg__Reply *register_through(struct raw *raw, int device, int memory, uint64_t size)
+static const Kvreg__Reply *register_through(struct raw *raw, const struct device *device,
+					    int memory, uint64_t size)
 {
-	uint32_t domain = raw_attach(raw, device, 1)->attach_domain->domain;
+	uint32_t domain = raw_attach(raw, device->fd, device->pd)->attach_domain->domain;
 	uint32_t buffer = raw_import(raw, memory, size, 0)->import_buffer->buffer;
 	Kvreg__RegisterItem item = raw_item(domain, buffer, size);
 
@@ -85,22 +87,22 @@ static const Kvreg__Reply *register_through(struct raw *raw, int device, int mem
 
 static void bytes_are_counted_by_class(void **state)
 {
-	int device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct device device = device_open();
 	int memory = memory_fd(3 * MIB, F_SEAL_SHRINK);
 	struct raw *one = raw_greet(daemon_.socket), *other = raw_greet(team);
 	const Kvreg__Reply *reply;
 
 	(void)state;
-	assert_non_null(register_through(one, device, memory, 3 * MIB)->register_);
-	reply = register_through(other, device, memory, 3 * MIB);
+	assert_non_null(register_through(one, &device, memory, 3 * MIB)->register_);
+	reply = register_through(other, &device, memory, 3 * MIB);
 	assert_true(raw_refused(reply, KVREG_E_LIMIT_QUOTA));
 	assert_int_equal(reply->error->snapshot->quota_limit, 2 * MIB);
 	assert_non_null(strstr(reply->error->detail, "class"));
-	assert_non_null(register_through(other, device, memory, 2 * MIB)->register_);
+	assert_non_null(register_through(other, &device, memory, 2 * MIB)->register_);
 	raw_close(one);
 	raw_close(other);
 	close(memory);
-	close(device);
+	device_close(&device);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

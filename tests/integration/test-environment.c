@@ -20,6 +20,7 @@
 #include "admin.h"
 #include "check.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 static struct daemon_under_test daemon_;
@@ -47,7 +48,7 @@ static void close_umask(void)
 static void modes_do_not_come_from_the_umask(void **state)
 {
 	const struct daemon_options options = { .before_exec = close_umask };
-	char path[96];
+	char path[sizeof(daemon_.socket)];
 
 	(void)state;
 	daemon_start(&daemon_, &options);
@@ -120,7 +121,8 @@ static int connect_to(const char *path)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	require(strlen(path) < sizeof(address.sun_path));
+	strcpy(address.sun_path, path);
 	require(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
 	return fd;
 }
@@ -176,15 +178,16 @@ static void punched_pages_are_not_pinned(void **state)
 	const Kvreg__Reply *reply;
 	struct raw *raw;
 	Kvreg__RegisterItem item;
-	int device, memory;
+	struct device device;
+	int memory;
 	uint32_t domain;
 
 	(void)state;
 	daemon_start(&daemon_, NULL);
-	device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	device = device_open();
 	memory = memory_fd(size, F_SEAL_SHRINK);
 	raw = raw_greet(daemon_.socket);
-	domain = raw_attach(raw, device, 1)->attach_domain->domain;
+	domain = raw_attach(raw, device.fd, device.pd)->attach_domain->domain;
 	item = raw_item(domain, raw_import(raw, memory, size, 0)->import_buffer->buffer, size);
 	require(fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)size) == 0);
 	reply = raw_register(raw, &item, 1);
@@ -193,7 +196,7 @@ static void punched_pages_are_not_pinned(void **state)
 	assert_int_equal(raw_who_am_i(raw)->who_am_i->charged, 0);
 	raw_close(raw);
 	close(memory);
-	close(device);
+	device_close(&device);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, tear_down)

@@ -58,8 +58,10 @@ static void a_stopped_session_is_named(void **state)
 	require(kill(session, SIGSTOP) == 0);
 	line = client_line(&still);
 	assert_true(!line.answered && line.unanswered);
+	assert_string_equal(line.state, "stuck");
 	line = client_line(&lively);
 	assert_true(line.answered && !line.unanswered);
+	assert_string_equal(line.state, "serving");
 	raw = raw_greet(daemon_.socket);
 	assert_non_null(raw_who_am_i(raw)->who_am_i);
 	raw_close(raw);
@@ -169,7 +171,7 @@ static void a_client_that_comes_and_goes_is_no_error(void **state)
 	assert_int_equal(child_end(&client), 0);
 	require(kill(daemon_.pid, SIGCONT) == 0);
 	require(admin_client(daemon_.admin_socket, (uint32_t)pid, &line));
-	assert_string_equal(line.state, "draining");
+	assert_string_equal(line.state, "stuck");
 	require(kill((pid_t)line.session_pid, SIGCONT) == 0);
 	daemon_idle(&daemon_);
 	assert_int_equal(daemon_log_lines(&daemon_, "error"), 0);

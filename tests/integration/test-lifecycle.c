@@ -18,6 +18,7 @@
 #include "check.h"
 #include "child.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define SIZE 65536u
@@ -49,7 +50,7 @@ struct engine {
 	struct kvreg_region *region;
 	struct kvreg_identity who;
 	enum kvreg_event seen; /* the last event */
-	int device;
+	struct device device;
 };
 
 static void note_event(void *arg, enum kvreg_event event)
@@ -72,9 +73,9 @@ static void start_engine(struct engine *e)
 						    .arg = e };
 	void *address;
 
-	*e = (struct engine){ .device = open("/dev/null", O_RDWR | O_CLOEXEC) };
+	*e = (struct engine){ .device = device_open() };
 	require(kvreg_open(&options, &e->k) == 0);
-	require(kvreg_attach_fd(e->k, e->device, 1, &e->domain) == 0);
+	require(kvreg_attach_fd(e->k, e->device.fd, e->device.pd, &e->domain) == 0);
 	require(kvreg_buffer_alloc(e->k, SIZE, 0, &address, &e->buffer) == 0);
 	require(register_all(e, &e->region) == 0);
 	require(kvreg_whoami(e->k, &e->who) == 0);
@@ -83,7 +84,7 @@ static void start_engine(struct engine *e)
 static void stop_engine(struct engine *e)
 {
 	kvreg_close(e->k);
-	close(e->device);
+	device_close(&e->device);
 }
 
 /* In a process of its own: says when it is ready with its region, and holds it. */
@@ -185,7 +186,9 @@ static int lose_the_session(struct child *me, void *arg)
 	child_say(me);
 	child_hear(me);
 	require(kvreg_buffer_release(e.buffer) == 0);
-	stop_engine(&e);
+	/* Its region is left: nobody has destroyed it. */
+	kvreg_close(e.k);
+	device_abandon(&e.device);
 	return 0;
 }
 
@@ -242,8 +245,9 @@ static void sessions_outlive_a_killed_supervisor(void **state)
 static void without_a_supervisor_nothing_more_is_granted(void **state)
 {
 	struct raw *raw = raw_greet(daemon_.socket);
-	int device = open("/dev/null", O_RDWR | O_CLOEXEC), memory = memory_fd(4096, F_SEAL_SHRINK);
-	uint32_t domain = raw_attach(raw, device, 1)->attach_domain->domain;
+	struct device device = device_open();
+	int memory = memory_fd(4096, F_SEAL_SHRINK);
+	uint32_t domain = raw_attach(raw, device.fd, device.pd)->attach_domain->domain;
 	uint32_t buffer = raw_import(raw, memory, 4096, 0)->import_buffer->buffer;
 	Kvreg__RegisterItem item = raw_item(domain, buffer, 4096);
 	const Kvreg__Reply *reply;
@@ -255,7 +259,7 @@ static void without_a_supervisor_nothing_more_is_granted(void **state)
 	assert_non_null(strstr(reply->error->detail, "the supervisor is gone"));
 	assert_non_null(raw_who_am_i(raw)->who_am_i);
 	raw_close(raw);
-	close(device);
+	device_close(&device);
 	close(memory);
 }
 

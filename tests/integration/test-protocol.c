@@ -13,6 +13,7 @@
 
 #include "check.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define SCM_MAX_FD 253
@@ -98,7 +99,7 @@ static void hello_tells_the_bounds(void **state)
 	assert_int_equal(hello->major, PROTOCOL_MAJOR);
 	assert_int_equal(hello->minor, PROTOCOL_MINOR);
 	assert_int_equal(hello->features, FEATURE_MEMFD);
-	assert_string_equal(hello->device, "mock");
+	assert_string_equal(hello->device, device_kind());
 	assert_int_equal(hello->max_domains, DOMAINS_PER_SESSION);
 	assert_int_equal(hello->max_buffers, BUFFERS_PER_SESSION);
 	assert_int_equal(hello->max_regions, REGIONS_PER_SESSION);

@@ -13,6 +13,7 @@
 #include "check.h"
 #include "child.h"
 #include "daemon.h"
+#include "device.h"
 #include "raw.h"
 
 #define MIB         (1u << 20)
@@ -25,7 +26,7 @@ struct world {
 	struct kvreg_domain *domain;
 	struct kvreg_buffer *buffer;
 	void *address; /* of a buffer of 1 MiB */
-	int device;    /* what the mock device takes for a uverbs fd */
+	struct device device;
 };
 
 static int set_up(void **state)
@@ -33,9 +34,9 @@ static int set_up(void **state)
 	static struct world w;
 
 	daemon_start(&w.daemon, NULL);
-	w.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	w.device = device_open();
 	require(kvreg_open(NULL, &w.k) == 0);
-	require(kvreg_attach_fd(w.k, w.device, 1, &w.domain) == 0);
+	require(kvreg_attach_fd(w.k, w.device.fd, w.device.pd, &w.domain) == 0);
 	require(kvreg_buffer_alloc(w.k, MIB, 0, &w.address, &w.buffer) == 0);
 	*state = &w;
 	return 0;
@@ -46,7 +47,7 @@ static int tear_down(void **state)
 	struct world *w = *state;
 
 	kvreg_close(w->k);
-	close(w->device);
+	device_close(&w->device);
 	daemon_end(&w->daemon);
 	return 0;
 }
@@ -74,9 +75,9 @@ static void a_region_from_open_to_close(void **state)
 	struct kvreg_region *region = must_register(w, 0, MIB);
 	struct kvreg_identity who = who_am_i(w);
 
-	assert_string_equal(kvreg_device_kind(w->k), "mock");
-	assert_string_equal(kvreg_domain_device(w->domain), "mock0");
-	assert_true(kvreg_lkey(region) != 0 && kvreg_rkey(region) != 0);
+	assert_string_equal(kvreg_device_kind(w->k), device_kind());
+	assert_string_equal(kvreg_domain_device(w->domain), device_name(&w->device));
+	assert_true(kvreg_lkey(region) != 0);
 	assert_int_equal(kvreg_iova(region), (uintptr_t)w->address);
 	assert_int_equal(who.pid, getpid());
 	assert_int_equal(who.uid, getuid());
@@ -105,7 +106,7 @@ static void ranges_of_one_buffer_are_charged_by_the_page(void **state)
 	struct kvreg_region *across = must_register(w, 4096 + 100, 4096);
 
 	assert_true(kvreg_handle(first) != kvreg_handle(second));
-	assert_true(kvreg_rkey(first) != kvreg_rkey(second));
+	assert_true(kvreg_lkey(first) != kvreg_lkey(second));
 	assert_int_equal(kvreg_iova(across), (uintptr_t)w->address + 4096 + 100);
 	assert_int_equal(who_am_i(w).charged, 4 * 4096);
 	assert_int_equal(kvreg_deregister(second), 0);
@@ -127,6 +128,9 @@ static void bad_ranges_and_access_are_refused(void **state)
 		int r;
 	} rows[] = {
 		{ 0, 0, 0, WRITE_LOCAL, KVREG_E_INVALID_ARG, -EINVAL },
+		{ 5, 0, 0, WRITE_LOCAL, KVREG_E_INVALID_ARG, -EINVAL },
+		{ 0, 0, 4096 + 5, WRITE_LOCAL, KVREG_E_INVALID_ARG, -EINVAL },
+		{ UINT64_MAX, 4096, 0, WRITE_LOCAL, KVREG_E_SHORT_HANDLE, -ERANGE },
 		{ 0, MIB + 1, 0, WRITE_LOCAL, KVREG_E_SHORT_HANDLE, -ERANGE },
 		{ MIB, 1, 0, WRITE_LOCAL, KVREG_E_SHORT_HANDLE, -ERANGE },
 		{ MIB + 4096, 1, 0, WRITE_LOCAL, KVREG_E_SHORT_HANDLE, -ERANGE },
@@ -174,11 +178,11 @@ static void other_fds_are_no_domain(void **state)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	const int fds[] = { path, reader, memory, ends[0], ends[1], kvreg_fd(w->k) };
 	for (size_t i = 0; i < COUNT(fds); i++) {
-		assert_int_equal(kvreg_attach_fd(w->k, fds[i], 1, &domain), -EBADF);
+		assert_int_equal(kvreg_attach_fd(w->k, fds[i], w->device.pd, &domain), -EBADF);
 		assert_int_equal(kvreg_error_code(kvreg_last_error()), KVREG_E_BAD_UVERBS);
 		assert_int_equal(kvreg_error_stage(kvreg_last_error()), KVREG_STAGE_ATTACH);
 	}
-	assert_int_equal(kvreg_attach_fd(w->k, w->device, UINT32_MAX, &domain), -ENOENT);
+	assert_int_equal(kvreg_attach_fd(w->k, w->device.fd, UINT32_MAX, &domain), -ENOENT);
 	assert_int_equal(kvreg_error_code(kvreg_last_error()), KVREG_E_BAD_PD);
 	assert_int_equal(who_am_i(w).domains, 1);
 	for (size_t i = 0; i < COUNT(fds) - 1; i++)
@@ -190,7 +194,7 @@ static void a_busy_domain_stays(void **state)
 	struct world *w = *state;
 	struct raw *raw = raw_greet(w->daemon.socket);
 	int memory = memory_fd(4096, F_SEAL_SHRINK);
-	uint32_t domain = raw_attach(raw, w->device, 1)->attach_domain->domain;
+	uint32_t domain = raw_attach(raw, w->device.fd, w->device.pd)->attach_domain->domain;
 	uint32_t buffer = raw_import(raw, memory, 4096, 0)->import_buffer->buffer;
 	Kvreg__RegisterItem item = raw_item(domain, buffer, 4096);
 	uint32_t region = raw_register(raw, &item, 1)->register_->regions[0]->region;
@@ -207,7 +211,7 @@ static void a_stale_number_is_refused(void **state)
 	struct world *w = *state;
 	struct raw *raw = raw_greet(w->daemon.socket);
 	int memory = memory_fd(4096, F_SEAL_SHRINK);
-	uint32_t domain = raw_attach(raw, w->device, 1)->attach_domain->domain;
+	uint32_t domain = raw_attach(raw, w->device.fd, w->device.pd)->attach_domain->domain;
 	uint32_t buffer = raw_import(raw, memory, 4096, 0)->import_buffer->buffer;
 	Kvreg__RegisterItem item = raw_item(domain, buffer, 4096);
 	uint32_t region = raw_register(raw, &item, 1)->register_->regions[0]->region;
@@ -235,12 +239,12 @@ static int try_the_others_numbers(struct child *me, void *arg)
 {
 	const struct world *w = arg;
 	struct raw *raw = raw_greet(w->daemon.socket);
-	int device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct device device = device_open();
 	int memory = memory_fd(4096, F_SEAL_SHRINK);
 	Kvreg__RegisterItem item = raw_item(0, 0, 4096);
 
 	(void)me;
-	item.domain = raw_attach(raw, device, 1)->attach_domain->domain;
+	item.domain = raw_attach(raw, device.fd, device.pd)->attach_domain->domain;
 	item.buffer = raw_import(raw, memory, 4096, 0)->import_buffer->buffer;
 	require(raw_register(raw, &item, 1)->register_);
 	require(raw_who_am_i(raw)->who_am_i->uid == getuid());
@@ -263,7 +267,8 @@ static void clients_cannot_use_each_others_numbers(void **state)
 	Kvreg__RegisterItem item = raw_item(0, 0, 4096);
 
 	for (uint32_t i = 1; i <= 3; i++) {
-		item.domain = raw_attach(raw, w->device, i)->attach_domain->domain;
+		item.domain = raw_attach(raw, w->device.fd, device_pd(&w->device, i))
+				      ->attach_domain->domain;
 		item.buffer = raw_import(raw, memory, 4096, 0)->import_buffer->buffer;
 		assert_int_equal(raw_register(raw, &item, 1)->register_->regions[0]->region,
 				 1u << 16 | i);

@@ -61,8 +61,11 @@ static void *read_file(const char *path, size_t *ret_length)
 	return bytes;
 }
 
-/* @version: what this kvregd says to be, of the same length as its own; NULL: the truth. */
-static void install_kvregd(const char *version)
+/*
+ * @lies: whether it says to be of another version. Only the first digit is changed: the linker lets
+ * other strings ("0") be the end of this one.
+ */
+static void install_kvregd(bool lies)
 {
 	char path[4096];
 	size_t length;
@@ -70,9 +73,9 @@ static void install_kvregd(const char *version)
 
 	build_path(path, sizeof(path), "kvregd");
 	bytes = read_file(path, &length);
-	for (p = bytes; version && (p = memmem(p, length - (size_t)(p - bytes), KVREG_VERSION,
-					       sizeof(KVREG_VERSION)));)
-		memcpy(p, version, sizeof(KVREG_VERSION));
+	for (p = bytes; lies && (p = memmem(p, length - (size_t)(p - bytes), KVREG_VERSION,
+					    sizeof(KVREG_VERSION)));)
+		*p = '9';
 	install("kvregd", bytes, length);
 	free(bytes);
 }
@@ -114,7 +117,7 @@ static void a_session_of_another_version_is_named(void **state)
 
 	(void)state;
 	build_path(session, sizeof(session), "kvregd-session");
-	install_kvregd("9.9.9");
+	install_kvregd(true);
 	install_session(session);
 	launch();
 	assert_no_session("session ended with status 100: kvregd-session is of another version");
@@ -123,7 +126,7 @@ static void a_session_of_another_version_is_named(void **state)
 static void a_session_that_fails_is_named(void **state)
 {
 	(void)state;
-	install_kvregd(NULL);
+	install_kvregd(false);
 	install_session("/bin/false");
 	launch();
 	assert_no_session("session ended with status 1: it failed");
@@ -134,7 +137,7 @@ static void a_session_that_cannot_be_run_is_named(void **state)
 	static const char script[] = "#!/no/such/interpreter\n";
 
 	(void)state;
-	install_kvregd(NULL);
+	install_kvregd(false);
 	install("kvregd-session", script, strlen(script));
 	launch();
 	assert_no_session("session ended with status 127: it could not be started");
@@ -145,7 +148,7 @@ static void without_a_session_there_is_no_start(void **state)
 	(void)state;
 	if (access("/usr/libexec/kvreg/kvregd-session", F_OK) == 0)
 		skip_test("kvregd-session is installed");
-	install_kvregd(NULL);
+	install_kvregd(false);
 	assert_int_equal(daemon_refuses(&daemon_), 1);
 	assert_int_equal(daemon_log_lines(&daemon_, "error: kvregd-session: No such file"), 1);
 	assert_int_equal(access(daemon_.socket, F_OK), -1);
@@ -158,7 +161,7 @@ static void a_kvregd_elsewhere_finds_its_session(void **state)
 
 	(void)state;
 	build_path(session, sizeof(session), "kvregd-session");
-	install_kvregd(NULL);
+	install_kvregd(false);
 	install_session(session);
 	daemon_again(&daemon_);
 	assert_int_equal(kvreg_open(NULL, &k), 0);
@@ -177,6 +180,22 @@ static void a_bad_configuration_is_no_start(void **state)
 	assert_int_equal(daemon_refuses(&daemon_), 1);
 	assert_int_equal(daemon_log_lines(&daemon_, "/kvregd.conf:4: [quota] totl: unknown key"),
 			 1);
+}
+
+static void a_path_too_long_is_no_start(void **state)
+{
+	char *paths[] = { daemon_.socket, daemon_.admin_socket };
+
+	(void)state;
+	daemon_.options.programs = NULL;
+	for (size_t i = 0; i < COUNT(paths); i++) {
+		char *end = paths[i] + strlen(paths[i]);
+
+		memset(end, 'x', 120 - (size_t)(end - paths[i]));
+		assert_int_equal(daemon_refuses(&daemon_), 1);
+		assert_int_equal(daemon_log_lines(&daemon_, "xxx: File name too long"), i + 1);
+		*end = '\0';
+	}
 }
 
 static void sessions_do_not_run_as_root(void **state)
@@ -209,6 +228,7 @@ int main(void)
 		TEST(without_a_session_there_is_no_start),
 		TEST(a_kvregd_elsewhere_finds_its_session),
 		TEST(a_bad_configuration_is_no_start),
+		TEST(a_path_too_long_is_no_start),
 		TEST(sessions_do_not_run_as_root),
 	};
 

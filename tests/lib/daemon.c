@@ -15,6 +15,7 @@
 
 #include "admin.h"
 #include "check.h"
+#include "device.h"
 
 void build_path(char *ret_path, size_t size, const char *program)
 {
@@ -76,7 +77,7 @@ static void run_program(const struct daemon_under_test *d)
 		"--foreground",
 		"--log-level=debug",
 		"--device",
-		(char *)(d->options.device ? d->options.device : "mock"),
+		(char *)(d->options.device ? d->options.device : device_kind()),
 		"--socket",
 		(char *)d->socket,
 		"--admin-socket",
@@ -257,6 +258,39 @@ void daemon_end(struct daemon_under_test *d)
 	d->dir[0] = '\0';
 	require(unsetenv("KVREG_SOCKET") == 0);
 	assert_int_equal(open_fds(), d->fds);
+}
+
+/* ---- what it holds ---- */
+
+size_t daemon_fds(const struct daemon_under_test *d)
+{
+	char path[32];
+	size_t n = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", d->pid);
+	dir = opendir(path);
+	require(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2; /* "." and ".." */
+}
+
+size_t daemon_children(const struct daemon_under_test *d)
+{
+	char path[64];
+	pid_t child;
+	size_t n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", d->pid, d->pid);
+	file = fopen(path, "re");
+	require(file);
+	while (fscanf(file, "%d", &child) == 1)
+		n++;
+	fclose(file);
+	return n;
 }
 
 /* ---- log ---- */

@@ -15,7 +15,7 @@
 #define SESSION_UID 64998u
 
 struct daemon_options {
-	const char *device;        /* NULL: "mock" */
+	const char *device;        /* NULL: as device_kind() */
 	const char *config;        /* text of the file, after [daemon]; NULL: none */
 	bool allow_faults;         /* the configuration has [test ...] sections */
 	const char *programs;      /* directory of kvregd; NULL: the build's */
@@ -27,7 +27,7 @@ struct daemon_under_test {
 	pid_t pid; /* 0: does not run */
 	int fds;   /* open when it was started */
 	char dir[64];
-	char socket[96], admin_socket[96], config[96], log[96];
+	char socket[160], admin_socket[160], config[96], log[96];
 };
 
 /**
@@ -59,6 +59,12 @@ void daemon_end(struct daemon_under_test *d);
 
 /** daemon_idle() - waits until all books are at zero. */
 void daemon_idle(struct daemon_under_test *d);
+
+/** daemon_fds() - how many descriptors the supervisor has open. */
+size_t daemon_fds(const struct daemon_under_test *d);
+
+/** daemon_children() - how many children it has: sessions, and what gets rid of connections. */
+size_t daemon_children(const struct daemon_under_test *d);
 
 /** daemon_log_lines() - how many lines of its log hold @words. */
 size_t daemon_log_lines(const struct daemon_under_test *d, const char *words);

@@ -10,9 +10,9 @@ struct holder hold(const char *path, uint64_t size)
 {
 	struct holder h = { .raw = raw_greet(path) };
 
-	h.device = open("/dev/null", O_RDWR | O_CLOEXEC);
+	h.device = device_open();
 	h.memory = memory_fd(size, F_SEAL_SHRINK);
-	h.domain = raw_attach(h.raw, h.device, 1)->attach_domain->domain;
+	h.domain = raw_attach(h.raw, h.device.fd, h.device.pd)->attach_domain->domain;
 	h.buffer = raw_import(h.raw, h.memory, size, 0)->import_buffer->buffer;
 	return h;
 }
@@ -20,7 +20,7 @@ struct holder hold(const char *path, uint64_t size)
 void let_go(struct holder *h)
 {
 	raw_close(h->raw);
-	close(h->device);
+	device_close(&h->device);
 	close(h->memory);
 }
 
@@ -28,6 +28,7 @@ const Kvreg__Reply *try_register(struct holder *h, uint64_t length)
 {
 	Kvreg__RegisterItem item = raw_item(h->domain, h->buffer, length);
 
+	item.iova = ++h->serial << 30;
 	return raw_register(h->raw, &item, 1);
 }
 

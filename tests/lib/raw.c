@@ -176,6 +176,27 @@ const Kvreg__Reply *raw_import(struct raw *raw, int fd, uint64_t length, uint64_
 	return raw_call(raw, &request, fd);
 }
 
+void raw_send_import(struct raw *raw, int fd, uint64_t length)
+{
+	Kvreg__ImportBuffer import = KVREG__IMPORT_BUFFER__INIT;
+	Kvreg__Request request = REQUEST(IMPORT_BUFFER, import_buffer, &import);
+
+	import.kind = KVREG__BUFFER_KIND__BUFFER_MEMFD;
+	import.length = length;
+	request.seq = ++raw->seq;
+	raw_send_request(raw, &request, &fd, 1);
+}
+
+void raw_send_attach(struct raw *raw, int fd)
+{
+	Kvreg__AttachDomain attach = KVREG__ATTACH_DOMAIN__INIT;
+	Kvreg__Request request = REQUEST(ATTACH_DOMAIN, attach_domain, &attach);
+
+	attach.pd_handle = 1;
+	request.seq = ++raw->seq;
+	raw_send_request(raw, &request, &fd, 1);
+}
+
 const Kvreg__Reply *raw_release(struct raw *raw, uint32_t buffer)
 {
 	Kvreg__ReleaseBuffer release = KVREG__RELEASE_BUFFER__INIT;

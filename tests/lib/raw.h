@@ -54,6 +54,12 @@ const Kvreg__Reply *raw_register(struct raw *raw, Kvreg__RegisterItem *items, si
 const Kvreg__Reply *raw_deregister(struct raw *raw, uint32_t region);
 const Kvreg__Reply *raw_who_am_i(struct raw *raw);
 
+/** raw_send_import() - asks to import @fd, and does not wait for the answer. */
+void raw_send_import(struct raw *raw, int fd, uint64_t length);
+
+/** raw_send_attach() - the same for PD 1 of @fd. */
+void raw_send_attach(struct raw *raw, int fd);
+
 /** raw_refused() - whether @reply is a refusal with @code; says what it is if not. */
 bool raw_refused(const Kvreg__Reply *reply, enum kvreg_code code);
 
