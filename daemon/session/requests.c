@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The handlers: each checks what the client asked for, calls the noun that does it, and fills in
- * the answer. No system call happens here.
+ * the answer. No system call happens here, but the word to the supervisor that a client is there.
  */
 #include <assert.h>
 #include <errno.h>

@@ -50,10 +50,12 @@ field() { # field KEY <<<"ok key=value ..."
 
 # ---- the daemon
 
+daemon_options=() # more of them, for daemon_start
+
 daemon_start() { # daemon_start [CONFIG TEXT]
 	printf '%s\n' "${1-}" >"$RUN/conf"
-	"$KVREG_BUILD/kvregd" --config "$RUN/conf" --socket "$KVREG_SOCKET" \
-		--admin-socket "$KVREG_ADMIN_SOCKET" --foreground 2>>"$RUN/daemon.log" &
+	"$KVREG_BUILD/kvregd" --config "$RUN/conf" --socket "$KVREG_SOCKET" --admin-socket "$KVREG_ADMIN_SOCKET" \
+		--foreground "${daemon_options[@]}" 2>>"$RUN/daemon.log" &
 	daemon=$!
 	eventually status >/dev/null || { cat "$RUN/daemon.log" && return 1; }
 }
