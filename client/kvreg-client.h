@@ -238,6 +238,52 @@ uint64_t kvreg_iova(const struct kvreg_region *region);
  */
 int kvreg_deregister(struct kvreg_region *region);
 
+struct kvreg_lease; /* a raised locked-memory limit of this process */
+
+/** Options of kvreg_lease_memlock(). Set @size to sizeof(struct kvreg_lease_options), the rest 0. */
+struct kvreg_lease_options {
+	size_t size;
+	/** Not 0: until the process ends, whatever it executes and even if it ends the connection. */
+	uint32_t held;
+	/** Of a held lease: processes of this limit to book; its children inherit it. 0 is 1. */
+	uint32_t processes;
+};
+
+/**
+ * kvreg_lease_memlock() - raises this process's RLIMIT_MEMLOCK, for a call of its own.
+ * @bytes: that the call will pin, on top of what is pinned now; of a held lease the limit of each
+ *	process, 0 as much as the quota allows
+ * @options: borrowed during the call; NULL: none
+ * @ret_lease: owned by @k, to be ended with kvreg_lease_end() after the call, or with kvreg_close().
+ *	NULL, of a held lease alone: nothing is returned
+ *
+ * For memory that cannot be shared (private pages, the rings of completion queues and queue pairs).
+ * The daemon raises the limit of the process that opened @k and of no other, within the quota of its
+ * uid, gid and class, from which what is pinned so is taken. When the lease ends, the limit falls to
+ * what is pinned and the old limit; what is unpinned later falls back to the quota by itself.
+ *
+ * The limit is the process's: another thread can use the room meanwhile. A child forked meanwhile
+ * inherits it; kvreg_lease_end() returns when no such process has it any more.
+ *
+ * Return: 0; -EDQUOT (KVREG_E_LIMIT_QUOTA); -EACCES (LEASE_FORBIDDEN); -ENOMEM (LIMIT_MEMLOCK: the
+ * daemon cannot raise limits); -ENOSPC (LIMIT_OBJECTS); -EINVAL (INVALID_ARG, FORKED); -ECONNRESET.
+ */
+int kvreg_lease_memlock(struct kvreg *k, uint64_t bytes, const struct kvreg_lease_options *options,
+			struct kvreg_lease **ret_lease);
+
+/** kvreg_lease_limit() - RLIMIT_MEMLOCK (soft) that the lease gave, bytes. */
+uint64_t kvreg_lease_limit(const struct kvreg_lease *lease);
+
+/** kvreg_lease_bytes() - what was leased to each process, bytes. */
+uint64_t kvreg_lease_bytes(const struct kvreg_lease *lease);
+
+/**
+ * kvreg_lease_end() - ends a lease and frees it; a held one lasts on and is only freed.
+ * Return: 0, also if the session is gone (the daemon has ended it then); -EINVAL (FORKED) and it is
+ * not freed.
+ */
+int kvreg_lease_end(struct kvreg_lease *lease);
+
 /** What kvreg_whoami() answers: who the daemon sees, and what the session holds. */
 struct kvreg_identity {
 	uint32_t pid, uid, gid;

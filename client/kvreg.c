@@ -8,6 +8,7 @@
 
 #include "client/buffer.h"
 #include "client/domain.h"
+#include "client/lease.h"
 #include "client/options.h"
 #include "client/public.h"
 #include "client/region.h"
@@ -97,6 +98,8 @@ KVREG_PUBLIC void kvreg_close(struct kvreg *k)
 	if (!k)
 		return;
 	k->connection.on_event = NULL;
+	while (!LIST_EMPTY(&k->leases))
+		lease_free(LIST_FIRST(&k->leases));
 	while (!LIST_EMPTY(&k->regions))
 		region_close(LIST_FIRST(&k->regions));
 	while (!LIST_EMPTY(&k->buffers))

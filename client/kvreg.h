@@ -12,6 +12,7 @@
 LIST_HEAD(domain_list, kvreg_domain);
 LIST_HEAD(buffer_list, kvreg_buffer);
 LIST_HEAD(region_list, kvreg_region);
+LIST_HEAD(lease_list, kvreg_lease);
 
 struct kvreg {
 	struct connection connection;
@@ -19,6 +20,7 @@ struct kvreg {
 	struct domain_list domains;
 	struct buffer_list buffers;
 	struct region_list regions;
+	struct lease_list leases;
 };
 
 /** kvreg_is_mock() - whether the session's device is the mock: its regions are no kernel MRs. */

@@ -37,6 +37,8 @@
 #define DOMAINS_PER_SESSION 64u
 #define BUFFERS_PER_SESSION 1024u
 #define REGIONS_PER_SESSION 16384u
+/* Momentary leases at once: one for each thread that is in a call. */
+#define LEASES_PER_SESSION 256u
 /* 256 items of at most 50 bytes fit a record many times; the answer is smaller. */
 #define ITEMS_PER_REGISTER 256u
 

@@ -17,6 +17,7 @@
 #include "daemon/session/control.h"
 #include "daemon/session/device.h"
 #include "daemon/session/handles.h"
+#include "daemon/session/lease.h"
 #include "daemon/session/self.h"
 #include "proto/books.h"
 #include "proto/wire.h"
@@ -58,6 +59,7 @@ struct client {
 	struct control control;
 	struct grant grant;
 	struct device_answer device_answer;
+	struct lease_answer lease_answer;
 	struct self self;
 	struct handles domains, buffers, regions;
 	struct again again;

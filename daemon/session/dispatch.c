@@ -22,6 +22,8 @@ static const struct row rows[] = {
 	{ KVREG__REQUEST__BODY_REGISTER, false, 0, handle_register },
 	{ KVREG__REQUEST__BODY_DEREGISTER, false, 0, handle_deregister },
 	{ KVREG__REQUEST__BODY_WHO_AM_I, false, 0, handle_who_am_i },
+	{ KVREG__REQUEST__BODY_LEASE_MEMLOCK, false, 0, handle_lease_memlock },
+	{ KVREG__REQUEST__BODY_END_LEASE, false, 0, handle_end_lease },
 };
 
 static const struct row *find(Kvreg__Request__BodyCase body)

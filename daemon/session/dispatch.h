@@ -17,6 +17,7 @@ struct answer {
 		Kvreg__ImportBufferReply import;
 		Kvreg__RegisterReply registered;
 		Kvreg__WhoAmIReply who;
+		Kvreg__LeaseMemlockReply lease;
 		Kvreg__Done done;
 	};
 	Kvreg__Region regions[ITEMS_PER_REGISTER];
@@ -37,6 +38,7 @@ int dispatch(struct client *c, const Kvreg__Request *request, struct fdset *fds,
 typedef int handler_fn(struct client *c, const Kvreg__Request *request, struct fdset *fds,
 		       struct answer *answer);
 handler_fn handle_hello, handle_attach_domain, handle_detach_domain, handle_import_buffer,
-	handle_release_buffer, handle_register, handle_deregister, handle_who_am_i;
+	handle_release_buffer, handle_register, handle_deregister, handle_who_am_i,
+	handle_lease_memlock, handle_end_lease;
 
 #endif

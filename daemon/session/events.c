@@ -56,6 +56,8 @@ static void serve_supervisor(struct client *c)
 		take_grant(&c->grant, down->grant);
 	else if (down->body_case == KVREG__DOWN__BODY_DEVICE)
 		take_device(&c->device_answer, down->device);
+	else if (down->body_case == KVREG__DOWN__BODY_LEASE)
+		lease_take(&c->lease_answer, down->lease);
 	else if (down->body_case == KVREG__DOWN__BODY_QUERY)
 		report_send(c, down->query);
 	else if (down->body_case == KVREG__DOWN__BODY_CLIENT_GONE)

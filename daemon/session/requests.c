@@ -314,3 +314,34 @@ int handle_who_am_i(struct client *c, const Kvreg__Request *request, struct fdse
 	answer->reply.who_am_i = who;
 	return 0;
 }
+
+int handle_lease_memlock(struct client *c, const Kvreg__Request *request, struct fdset *fds,
+			 struct answer *answer)
+{
+	Kvreg__LeaseMemlockReply *reply = &answer->lease;
+	int r;
+
+	(void)fds;
+	answer->failure.length = request->lease_memlock->bytes;
+	r = lease_begin(c, request->lease_memlock, &answer->failure);
+	if (r != 0)
+		return r;
+	kvreg__lease_memlock_reply__init(reply);
+	reply->lease = c->lease_answer.lease;
+	reply->limit = c->lease_answer.limit;
+	reply->bytes = c->lease_answer.bytes;
+	reply->booked = c->lease_answer.booked;
+	answer->reply.body_case = KVREG__REPLY__BODY_LEASE_MEMLOCK;
+	answer->reply.lease_memlock = reply;
+	return 0;
+}
+
+int handle_end_lease(struct client *c, const Kvreg__Request *request, struct fdset *fds,
+		     struct answer *answer)
+{
+	int r;
+
+	(void)fds;
+	r = lease_end(c, request->end_lease->lease, &answer->failure);
+	return r == 0 ? done(answer) : r;
+}
