@@ -259,7 +259,7 @@ static void forks_meanwhile_harm_neither_side(void **state)
 	require(kvreg_open(NULL, &k) == 0);
 	atomic_store(&stop, false);
 	start_workers(workers, k, share_until_stop);
-	for (int i = 0; i < FORKS; i++) {
+	for (int i = 0; i < FORKS && failures == 0; i++) {
 		pid_t pid = fork();
 
 		if (pid == 0)
