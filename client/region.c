@@ -260,8 +260,7 @@ void region_close(struct kvreg_region *region)
 	struct failure f;
 
 	failure_init(&f);
-	if (!connection_forked(c))
-		(void)destroy(c, region, &f);
+	(void)destroy(c, region, &f);
 	region_free(region);
 }
 

@@ -26,7 +26,7 @@ struct kvreg_region {
 	struct made *made;
 };
 
-/** region_close() - destroys @region, if this process may, and frees it in any case. */
+/** region_close() - destroys @region if it can, and frees it in any case. */
 void region_close(struct kvreg_region *region);
 
 #endif

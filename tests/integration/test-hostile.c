@@ -174,11 +174,12 @@ static void secret_memory_is_no_memory(void **state)
 
 static int huge_fd(uint64_t size, uint64_t touched)
 {
-	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 	uint8_t *p;
+	int fd;
 
 	if (device_is_mock())
 		skip_test("the mock device maps in pages of 4 KiB");
+	fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 	require(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
 	require(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -214,8 +215,8 @@ static void huge_pages_may_be_shared_to_an_odd_length(void **state)
 	item.length = 100;
 	reply = raw_register(w->raw, &item, 1);
 	assert_non_null(reply->register_);
-	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, PAGE);
 	region = reply->register_->regions[0]->region;
+	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, PAGE);
 	assert_non_null(raw_deregister(w->raw, region)->done);
 	assert_non_null(raw_release(w->raw, item.buffer)->done);
 	close(fd);
