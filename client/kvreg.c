@@ -99,7 +99,7 @@ static void free_copy(struct kvreg *k)
 {
 	for (struct kvreg_region *at = LIST_FIRST(&k->regions), *next; at; at = next) {
 		next = LIST_NEXT(at, link);
-		free(at);
+		region_free_copy(at);
 	}
 	for (struct kvreg_buffer *at = LIST_FIRST(&k->buffers), *next; at; at = next) {
 		next = LIST_NEXT(at, link);

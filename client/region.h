@@ -29,4 +29,7 @@ struct kvreg_region {
 /** region_close() - destroys @region if it can, and frees it in any case. */
 void region_close(struct kvreg_region *region);
 
+/** region_free_copy() - frees a forked child's copy of @region, taking it out of no list. */
+void region_free_copy(struct kvreg_region *region);
+
 #endif
