@@ -2,7 +2,7 @@
 /*
  * The daemon, asked as any client asks it. The library waits as long as the daemon lets it, and a
  * path may lead through a file system that hangs, so a child asks. When it does not come back it is
- * killed and left alone: a process that waits in such a file system does not even die.
+ * killed, and not waited for without end: who waits in such a file system may not even die.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #include "proto/codec.h"
 #include "proto/fdset.h"
 #include "proto/limits.h"
+
+#define KILL_WAIT_MS 1000
 
 _Static_assert(sizeof(struct daemon_answer) <= PIPE_BUF, "it is written and read at once");
 
@@ -65,6 +68,16 @@ static bool await(int from, int wait_ms, struct daemon_answer *ret_answer)
 	return true;
 }
 
+static void end_child(pid_t child)
+{
+	_cleanup_fd_ int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+	struct pollfd fd = { .fd = pidfd, .events = POLLIN };
+
+	kill(child, SIGKILL);
+	poll(&fd, 1, KILL_WAIT_MS);
+	waitpid(child, NULL, WNOHANG);
+}
+
 void daemon_ask(const struct host *host, struct daemon_answer *ret_answer)
 {
 	_cleanup_fd_ int from = -1, to = -1;
@@ -89,8 +102,7 @@ void daemon_ask(const struct host *host, struct daemon_answer *ret_answer)
 		return;
 	}
 	ret_answer->state = DAEMON_SILENT;
-	kill(child, SIGKILL);
-	waitpid(child, NULL, WNOHANG);
+	end_child(child);
 }
 
 static const char *socket_name(const struct host *host)

@@ -171,6 +171,21 @@ static void read_cgroups(const struct host *host, struct origin *origin)
 		fclose(file);
 }
 
+/* There no path is hidden: who is in its root was put nowhere. */
+static bool in_first_cgroup_namespace(const struct host *host)
+{
+	static const char first[] = "cgroup:[4026531835]"; /* PROC_CGROUP_INIT_INO */
+	char path[512], name[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%s/self/ns/cgroup", host->proc);
+	n = readlink(path, name, sizeof(name) - 1);
+	if (n < 0)
+		return false;
+	name[n] = '\0';
+	return !strcmp(name, first);
+}
+
 static bool has_mark(const struct host *host, const char *mark)
 {
 	char path[512];
@@ -211,15 +226,10 @@ static enum origin_kind read_marks(const struct host *host)
 void origin_read(const struct host *host, struct origin *ret_origin)
 {
 	struct origin origin = { .kind = ORIGIN_UNKNOWN };
-	enum origin_kind marked = read_marks(host);
 
 	read_cgroups(host, &origin);
-	if (marked > origin.kind) {
-		/* A unit's name is of what runs inside; the container's id stays right. */
-		if (!origin_is_container(&origin))
-			origin.name[0] = '\0';
-		origin.kind = marked;
-	}
+	if (origin.kind == ORIGIN_UNKNOWN && !in_first_cgroup_namespace(host))
+		origin.kind = read_marks(host);
 	*ret_origin = origin;
 }
 

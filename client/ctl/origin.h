@@ -7,7 +7,8 @@
  * lowered them (ulimit), which leaves no trace.
  *
  * With a cgroup namespace, the default of all runtimes on cgroup v2, a container's own path is just
- * "/". Then the marks count that runtimes leave in a container.
+ * "/". Then the marks count that runtimes leave in a container. Otherwise they do not: a disk image
+ * made from a container has them too, and a unit of a systemd inside a container is nearer.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -83,10 +83,26 @@ static void origins_show_in_what_runtimes_leave(void **state)
 	assert_int_equal(origin.kind, ORIGIN_PODMAN);
 	fake_file(f, ".dockerenv", "");
 	is_finding(examine(f, check_origin), VERDICT_PASS, "docker container: ", "");
-	fake_file(f, "proc/self/cgroup", "0::/system.slice/engine.service\n");
-	is_finding(examine(f, check_origin), VERDICT_PASS, "docker container: ", "");
 	f->host.kubernetes = true;
 	is_finding(examine(f, check_memlock), VERDICT_WARN, "64K", "a pod cannot ask for it");
+}
+
+/* A disk image that was made from a container has its marks. */
+static void marks_count_only_where_the_path_is_hidden(void **state)
+{
+	struct fake_host *f = *state;
+	char path[96];
+
+	fake_file(f, ".dockerenv", "");
+	is_finding(examine(f, check_origin), VERDICT_PASS, "system unit engine.service: ", "");
+	fake_file(f, "proc/self/cgroup", "0::/\n");
+	is_finding(examine(f, check_origin), VERDICT_PASS, "docker container: ", "");
+	fake_file(f, "proc/self/ns/.directory", "");
+	snprintf(path, sizeof(path), "%s/self/ns/cgroup", f->proc);
+	assert_int_equal(symlink("cgroup:[4026532000]", path), 0);
+	is_finding(examine(f, check_origin), VERDICT_PASS, "docker container: ", "");
+	assert_int_equal(unlink(path) | symlink("cgroup:[4026531835]", path), 0);
+	is_finding(examine(f, check_origin), VERDICT_SKIP, "/proc/self/cgroup", "");
 }
 
 static void text_of_a_cgroup_does_not_reach_the_terminal(void **state)
@@ -226,6 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(origins_show_in_the_cgroup),
 		TEST(origins_show_in_what_runtimes_leave),
+		TEST(marks_count_only_where_the_path_is_hidden),
 		TEST(text_of_a_cgroup_does_not_reach_the_terminal),
 		TEST(no_device_fails_unless_the_daemon_needs_none),
 		TEST(each_device_that_opens_is_named),
