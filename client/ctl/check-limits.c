@@ -38,10 +38,24 @@ static bool has(uint64_t set)
 	return set & 1ull << CAP_IPC_LOCK;
 }
 
+/* Where a limit of @wanted bytes is to be had: of an ancestor that has it, or of the origin. */
+static void say_where(const struct exam *exam, uint64_t wanted, char *ret_text, size_t size)
+{
+	const struct ancestor *a = &exam->ancestor;
+
+	if (a->pid && a->hard >= wanted)
+		snprintf(ret_text, size,
+			 "keep the %.20s that pid %" PRIu32 " (%s) above it has: something between "
+			 "them lowers it (ulimit -l)",
+			 format_limit(a->hard).text, a->pid, a->comm);
+	else
+		origin_raise(&exam->origin, ret_text, size);
+}
+
 void check_memlock(struct exam *exam)
 {
 	const struct rlimit *limit = &exam->host->memlock;
-	char raise[320];
+	char raise[512];
 
 	if (limit->rlim_cur == RLIM_INFINITY) {
 		found(&exam->findings, VERDICT_PASS, "unlimited");
@@ -58,7 +72,7 @@ void check_memlock(struct exam *exam)
 	      format_limit(limit->rlim_cur).text, format_limit(limit->rlim_max).text,
 	      format_size(exam->self.vm_pin).text,
 	      limit->rlim_cur ? "" : ", and the kernel answers EPERM");
-	origin_raise(&exam->origin, raise, sizeof(raise));
+	say_where(exam, /* wanted */ 0, raise, sizeof(raise));
 	if (limit->rlim_max != limit->rlim_cur)
 		change(&exam->findings,
 		       "nothing for what kvregd registers; else ulimit -l %s in the shell that "
@@ -142,7 +156,7 @@ static void direct_too_much(struct exam *exam, uint64_t sum)
 	const struct rlimit *limit = &exam->host->memlock;
 	bool brokered = exam->daemon.state == DAEMON_ANSWERED;
 	uint64_t kib = sum / 1024 + (sum % 1024 != 0);
-	char raise[320];
+	char raise[512];
 
 	found(&exam->findings, brokered ? VERDICT_WARN : VERDICT_FAIL,
 	      "%s, with %s pinned already, are more than RLIMIT_MEMLOCK of %s: ibv_reg_mr in the "
@@ -156,7 +170,7 @@ static void direct_too_much(struct exam *exam, uint64_t sum)
 		       kib, format_limit(limit->rlim_max).text);
 		return;
 	}
-	origin_raise(&exam->origin, raise, sizeof(raise));
+	say_where(exam, sum, raise, sizeof(raise));
 	change(&exam->findings, "%sat least %" PRIu64 " KiB: %s",
 	       brokered ? "nothing for what kvregd registers; else a limit of " : "a limit of ",
 	       kib, raise);
@@ -198,7 +212,7 @@ static int read_available(const struct host *host, uint64_t *ret_bytes)
 /* The memory is there once, however many devices it is registered with. */
 void check_fits_brokered(struct exam *exam)
 {
-	uint64_t available;
+	uint64_t available = 0;
 
 	if (!asked(exam))
 		return;

@@ -63,6 +63,8 @@ void exam_read(struct exam *exam)
 		proc_status_fd(status, &exam->self);
 	exam->own_user_namespace = in_own_user_namespace(exam->host);
 	origin_read(exam->host, &exam->origin);
+	exam->ancestor.pid = 0;
+	ancestor_find(exam->host, &exam->ancestor);
 	daemon_ask(exam->host, &exam->daemon);
 }
 

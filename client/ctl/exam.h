@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
+#include "ancestor.h"
 #include "client/kvreg-client.h"
 #include "findings.h"
 #include "origin.h"
@@ -60,6 +61,7 @@ struct exam {
 	struct proc_status self;
 	bool own_user_namespace;
 	struct origin origin;
+	struct ancestor ancestor; /* has a higher limit, below the origin; pid 0: none */
 	struct daemon_answer daemon;
 	struct findings findings;
 };

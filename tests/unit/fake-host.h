@@ -55,7 +55,7 @@ static inline void fake_status(const struct fake_host *f, bool eff, bool prm, bo
 	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "Name:\tengine\nUid:\t1000\t1000\t1000\t1000\nVmPin:\t%u kB\n"
+		 "Name:\tengine\nPPid:\t41\nUid:\t1000\t1000\t1000\t1000\nVmPin:\t%u kB\n"
 		 "CapPrm:\t%016x\nCapEff:\t%016x\nCapBnd:\t%016x\n",
 		 vm_pin_kib, prm << 14, eff << 14, bnd << 14);
 	fake_file(f, "proc/self/status", text);

@@ -87,6 +87,50 @@ static void origins_show_in_what_runtimes_leave(void **state)
 	is_finding(examine(f, check_memlock), VERDICT_WARN, "64K", "a pod cannot ask for it");
 }
 
+static void fake_ancestor(const struct fake_host *f, unsigned pid, unsigned parent,
+			  const char *cgroup, const char *limit)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "proc/%u/status", pid);
+	snprintf(text, sizeof(text), "Name:\tx\nPPid:\t%u\n", parent);
+	fake_file(f, path, text);
+	snprintf(path, sizeof(path), "proc/%u/cgroup", pid);
+	fake_file(f, path, cgroup);
+	snprintf(path, sizeof(path), "proc/%u/comm", pid);
+	fake_file(f, path, "bash\n");
+	snprintf(path, sizeof(path), "proc/%u/limits", pid);
+	snprintf(text, sizeof(text),
+		 "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  4096  %s  bytes\n",
+		 limit);
+	fake_file(f, path, text);
+}
+
+static void who_lowered_the_limit_below_the_unit_is_named(void **state)
+{
+	static const char unit[] = "0::/system.slice/engine.service\n";
+	struct fake_host *f = *state;
+
+	fake_ancestor(f, 41, 40, unit, "65536");
+	fake_ancestor(f, 40, 1, unit, "8388608");
+	fake_ancestor(f, 1, 0, "0::/init.scope\n", "unlimited");
+	is_finding(examine(f, check_memlock), VERDICT_WARN, "64K",
+		   "else keep the 8M that pid 40 (bash)");
+	f->exam.bytes = 8 << 20;
+	is_finding(examine(f, check_fits_direct), VERDICT_FAIL, "8M", "keep the 8M that pid 40");
+	f->exam.bytes++;
+	is_finding(examine(f, check_fits_direct), VERDICT_FAIL, "8M", "of engine.service");
+	fake_ancestor(f, 40, 1, unit, "unlimited");
+	is_finding(examine(f, check_fits_direct), VERDICT_FAIL, "8M",
+		   "keep the unlimited that pid 40");
+	/* What another cgroup has, was not given to this one. */
+	fake_ancestor(f, 40, 1, "0::/init.scope\n", "unlimited");
+	is_finding(examine(f, check_memlock), VERDICT_WARN, "64K", "of engine.service");
+	/* A line that runs in a circle has an end. */
+	fake_ancestor(f, 40, 41, unit, "65536");
+	is_finding(examine(f, check_memlock), VERDICT_WARN, "64K", "of engine.service");
+}
+
 /* A disk image that was made from a container has its marks. */
 static void marks_count_only_where_the_path_is_hidden(void **state)
 {
@@ -242,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(origins_show_in_the_cgroup),
 		TEST(origins_show_in_what_runtimes_leave),
+		TEST(who_lowered_the_limit_below_the_unit_is_named),
 		TEST(marks_count_only_where_the_path_is_hidden),
 		TEST(text_of_a_cgroup_does_not_reach_the_terminal),
 		TEST(no_device_fails_unless_the_daemon_needs_none),
