@@ -47,7 +47,7 @@ limits() {
 	ok 'limit: of 64 KiB it is warned' only WARN memlock
 	ok 'limit: with the numbers' finds WARN memlock '64K \(hard: 64K\), of which 0 are pinned'
 	ok 'limit: the remedy knows who lowered it' advises \
-		"nothing for what kvregd registers; else keep the 8M that pid [0-9]+ \(doctor.sh\) above it has"
+		"nothing for what kvregd registers; else keep the 8M that pid $$ \(bash\) above it has"
 	ok 'limit: the devices are well' finds PASS devices 'rxe0'
 	ok 'limit: the node is well' finds PASS uverbs "rxe0: $node opens"
 	ok 'limit: the daemon is well' finds PASS daemon 'device verbs'
