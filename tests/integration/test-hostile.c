@@ -24,6 +24,7 @@
 #include "check.h"
 #include "daemon.h"
 #include "device.h"
+#include "proto/books.h"
 #include "raw.h"
 
 #define PAGE 4096u
@@ -207,6 +208,7 @@ static void huge_pages_may_be_shared_to_an_odd_length(void **state)
 	assert_non_null(reply->register_);
 	region = reply->register_->regions[0]->region;
 	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, HUGE + 4 * PAGE);
+	assert_true(raw_who_am_i(w->raw)->who_am_i->granted <= book_room(BOOK_CHARGE, HUGE + 4 * PAGE));
 	assert_non_null(raw_deregister(w->raw, region)->done);
 	item.length++;
 	assert_true(raw_refused(raw_register(w->raw, &item, 1), KVREG_E_SHORT_HANDLE));
@@ -254,10 +256,14 @@ static void other_character_devices_are_no_device(void **state)
 
 		if (fd < 0)
 			continue;
-		assert_no_device(w, fd);
+		const Kvreg__Reply *reply = raw_attach(w->raw, fd, w->device.pd);
+		assert_true(raw_refused(reply, KVREG_E_BAD_UVERBS));
+		assert_non_null(strstr(reply->error->detail, "is not of class infiniband_verbs"));
+		close(fd);
 		tried++;
 	}
 	assert_true(tried >= 4);
+	assert_nothing_is_kept(w);
 }
 
 static void a_device_without_a_context_is_no_domain(void **state)

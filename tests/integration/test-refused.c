@@ -40,12 +40,19 @@ static int set_up(void **state)
 	return 0;
 }
 
+/* A session that has ended may be kept a moment longer, now or when they were counted. */
+static bool no_fd_is_left(void *arg)
+{
+	(void)arg;
+	return daemon_fds(&daemon_) <= fds;
+}
+
 static int tear_down(void **state)
 {
 	(void)state;
 	fuse_stop(&fuse);
 	daemon_rest(&daemon_, 1);
-	assert_int_equal(daemon_fds(&daemon_), fds);
+	require(wait_until(no_fd_is_left, NULL));
 	assert_non_null(raw_who_am_i(first)->who_am_i);
 	raw_close(first);
 	daemon_end(&daemon_);
