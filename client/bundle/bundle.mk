@@ -22,7 +22,7 @@ CTL_LIBS := -ldl
 LIBPROTOBUF := -l:libprotobuf-c.a
 KLDFLAGS += -L$(OLD_LIBC) -Wl,--wrap=__libc_start_main
 
-$(BUNDLED:%=$(BUILD)/%): | $(OLD_LIBC)/libc.so
+$(BUNDLED:%=$(BUILD)/%) $(BUILD)/tests/bundle/client: $(OLD_LIBC)/libc.so
 $(BUILD)/kvregctl: $(CTL_STAND_INS)
 
 $(OLD_LIBC)/compat.a: $(call obj,$(OLD_LIBC_SRC))
