@@ -8,10 +8,10 @@
 # uses of libsmartcols (Debian has no static one) and of libibverbs (which must be the container's) are lines of our own
 # too, and grow with its use of them.
 
-# What the tar holds, beside headers and licences. A program or library is a target of the Makefile, linked with
+# What the tar holds, beside headers, the Python module and licences. A program or library is a target of the Makefile, linked with
 # $(KLDFLAGS), and with $(LIBPROTOBUF) where it speaks the protocol.
 BUNDLED := kvregctl libkvreg-client.so.$(SOVERSION)
-BUNDLED_FILES := client/kvreg-client.h $(BUILD)/include/kvreg-errors.h
+BUNDLED_FILES := client/python/kvreg.py client/kvreg-client.h $(BUILD)/include/kvreg-errors.h
 # Its licence asks for its notice.
 PROTOBUF_LICENSE := /usr/share/doc/libprotobuf-c-dev/copyright
 
