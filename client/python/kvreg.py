@@ -501,13 +501,14 @@ class Connection:
             return self.register(domain, buffer, offset, length, iova or address, access)
 
     def lease_memlock(self, size, held=False, processes=1):
-        """Raises this process's locked-memory limit by size bytes until the lease's end(), for a registration of its own.
+        """Raises this process's locked-memory limit until the lease's end(), so that it can pin size bytes by itself.
 
-        held        it stays until the process ends and is booked for as many processes
+        held         until the process ends, whatever becomes of the lease; size 0 is as much as the quota allows
+        processes    that a held lease is booked for: children inherit the limit
         """
         if not hasattr(_lib, "kvreg_lease_memlock"):
             raise _unsupported(Stage.LEASE, "this libkvreg-client has no leases", "update libkvreg-client")
-        options = _LeaseOptions(ctypes.sizeof(_LeaseOptions), bool(held), _number("processes", processes, 32))
+        options = _LeaseOptions(ctypes.sizeof(_LeaseOptions), bool(held), _number("processes", processes, 32) if held else 0)
         size = _number("size", size, 64)
         with self._guard():
             return Lease(self, self._make(_lib.kvreg_lease_memlock, self._live(), size, byref(options)))

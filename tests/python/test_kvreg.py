@@ -6,9 +6,11 @@ import gc
 import mmap
 import os
 import re
+import resource
 import signal
 import sys
 import threading
+import traceback
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../client/python"))
@@ -245,11 +247,37 @@ class Fails(OnMock):
         for kind, enum in ("CLASS", kvreg.Class), ("STAGE", kvreg.Stage):
             self.assertEqual({e.name: int(e) for e in enum}, {row[2]: int(row[1]) for row in rows if row[0] == kind})
 
-    def test_a_library_without_leases_says_so(self):
-        if hasattr(kvreg._lib, "kvreg_lease_memlock"):
-            self.skipTest("this library has leases")
-        e = self.fails("UNSUPPORTED", self.k.lease_memlock, MIB)
-        self.assertEqual(e.stage, kvreg.Stage.LEASE)
+
+def may_raise_limits():
+    """Whether a daemon that we start may: CAP_SYS_RESOURCE."""
+    with open("/proc/self/status") as status:
+        return int(re.search(r"^CapEff:\s*(\w+)", status.read(), re.MULTILINE)[1], 16) >> 24 & 1
+
+
+class Leases(OnMock):
+    def test_a_lease_raises_this_processs_limit_until_its_end(self):
+        if not hasattr(kvreg._lib, "kvreg_lease_memlock"):  # of a library that has none it is said
+            self.assertEqual(self.fails("UNSUPPORTED", self.k.lease_memlock, MIB).stage, kvreg.Stage.LEASE)
+            return
+        if not may_raise_limits():  # tests/python/test_verbs.py has one in the VM
+            self.assertEqual(self.fails("LIMIT_MEMLOCK", self.k.lease_memlock, QUOTA // 2).stage, kvreg.Stage.LEASE)
+            return
+        pid = os.fork()
+        if pid == 0:
+            try:
+                resource.setrlimit(resource.RLIMIT_MEMLOCK, (PAGE, PAGE))
+                with kvreg.Connection() as k:
+                    with k.lease_memlock(MIB) as lease:
+                        self.assertGreaterEqual(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], MIB)
+                    self.assertEqual(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], PAGE)
+                    self.assertRaises(ValueError, lease.end)
+                    e = self.fails("LIMIT_QUOTA", k.lease_memlock, 2 * QUOTA)
+                    self.assertEqual(e.stage, kvreg.Stage.LEASE)
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            os._exit(1)
+        self.assertEqual(os.waitpid(pid, 0)[1], 0)
 
 
 class Ends(OnMock):
