@@ -23,6 +23,8 @@ endif
 KCFLAGS = -std=gnu11 -D_GNU_SOURCE -DKVREG_VERSION='"$(VERSION)"' $(WARN) $(HARDEN) \
 	-I. -I$(BUILD)/include -I$(BUILD)/gen
 KLDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--as-needed
+LIBPROTOBUF := -lprotobuf-c
+CTL_LIBS := -lsmartcols -libverbs
 
 # ---------------------------------------------------------------- sources
 
@@ -77,7 +79,7 @@ $(BUILD)/kvregd-session: $(call obj,$(SESSION_SRC)) $(BUILD)/libkvreg-proto.a
 
 $(LIB): $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a client/kvreg-client.map
 	$(CC) $(KLDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/kvreg-client.map \
-		-Wl,-z,defs -o $@ $(filter %.o %.a,$^) -lprotobuf-c -lpthread
+		-Wl,-z,defs -o $@ $(filter %.o %.a,$^) $(LIBPROTOBUF) -lpthread
 
 $(BUILD)/libkvreg-client.so: $(LIB)
 	ln -sf $(<F) $@
@@ -88,7 +90,13 @@ $(BUILD)/kvreg-client.pc: client/kvreg-client.pc.in Makefile
 
 $(BUILD)/kvregctl: $(call obj,$(CTL_SRC)) $(BUILD)/libkvreg-proto.a $(LIB) | $(BUILD)/libkvreg-client.so
 	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client \
-		-Wl,-rpath,'$$ORIGIN' -lsmartcols -libverbs -lprotobuf-c
+		-Wl,-rpath,'$$ORIGIN' $(CTL_LIBS) $(LIBPROTOBUF)
+
+# For other distributions' containers, in a build of its own (BUNDLE: where its tar goes).
+BUNDLE_MAKE = $(MAKE) --no-print-directory -s BUILD=$(BUILD)/bundle BUNDLE=$(BUILD)
+ifdef BUNDLE
+include client/bundle/bundle.mk
+endif
 
 # ---------------------------------------------------------------- tests
 #
@@ -232,6 +240,7 @@ demo: packages
 check: packages
 	@$(MAKE) --no-print-directory -s all tests WERROR=1
 	@$(FUZZ_MAKE) fuzzers
+	+@$(BUNDLE_MAKE) bundle-test
 	@tests/layers
 	@BUILD=$(BUILD) tests/run
 
@@ -265,6 +274,14 @@ check-valgrind:
 	@$(MAKE) --no-print-directory -s all tests
 	@BUILD=$(BUILD) tests/run memcheck
 
+bundle:
+	+@$(BUNDLE_MAKE) tar
+
+check-bundle:
+	@$(MAKE) --no-print-directory -s all
+	+@$(BUNDLE_MAKE) bundle-test
+	@BUILD=$(BUILD) tests/run bundle
+
 bench: packages
 	@$(MAKE) --no-print-directory -s all $(BENCH_PROGRAMS)
 	@BUILD=$(BUILD) tests/bench/bench
@@ -288,8 +305,10 @@ format:
 help:
 	@echo 'make            builds everything into build/'
 	@echo 'make demo       shows an unprivileged process register memory, in a VM (DEVICE=NAME: here)'
-	@echo 'make check      all tests: unit, integration (mock device), real verbs in a VM'
+	@echo 'make check      all tests: unit, integration (mock device), the bundle, real verbs in a VM'
 	@echo 'make check-unit, check-integration, check-fuzz, check-vm    one part of them'
+	@echo 'make bundle     one tar with library and tools that needs nothing but libc (glibc 2.28)'
+	@echo 'make check-bundle    its tests, in a Debian 11 root'
 	@echo 'make check-asan, check-ubsan, check-tsan    the first two under sanitizers'
 	@echo 'make check-valgrind    unit tests, and the library in clients, under memcheck'
 	@echo 'make fuzz       fuzzers, FUZZ_SECONDS (30) each, FUZZ="session ..." only those; FUZZ_KEEP=1 keeps what they learn'
@@ -301,6 +320,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all tests packages demo check check-unit check-integration check-vm check-fuzz check-asan check-ubsan check-tsan check-valgrind fuzz fuzzers fuzz-seeds bench lint format help clean
+.PHONY: all tests packages demo bundle check check-bundle check-unit check-integration check-vm check-fuzz check-asan check-ubsan check-tsan check-valgrind fuzz fuzzers fuzz-seeds bench lint format help clean
 .DELETE_ON_ERROR:
 .SECONDARY: $(GEN_SRC) $(GEN_HDR)

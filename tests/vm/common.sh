@@ -22,3 +22,17 @@ lock() {
 	exec {lock_fd}>"$1"
 	flock "$lock_fd"
 }
+
+# The machine's Debian archive, read from its sources (both formats), so that it is known without downloaded lists.
+mirror() { # mirror FILE: FILE is for its notes
+	{ cat /etc/apt/sources.list.d/*.sources || true; } 2>/dev/null |
+		awk -v RS= -F '\n' '{ uri = main = off = ""
+			for (i = 1; i <= NF; i++) { n = split($i, w, /[ \t]+/); key = tolower(w[1])
+				if (key == "uris:") uri = w[2]
+				if (key == "enabled:" && w[2] == "no") off = 1
+				if (key == "components:" && $i ~ / main( |$)/) main = 1 }
+			if (uri && main && !off) print uri }' >"$1"
+	{ cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list || true; } 2>/dev/null |
+		sed -nE 's/^deb[ \t]+(\[[^]]*\][ \t]*)?([^ \t]+)[ \t].* main( .*)?$/\2/p' >>"$1"
+	grep -E '/debian(/|\.list)?$' "$1" | head -n 1
+}
