@@ -59,13 +59,14 @@ static void answer_quota(struct session *session, struct answer *a, const struct
 
 /* ---- what is asked for ---- */
 
-static const uint64_t page = 4096;
+/* Of the limits that the kernel knows. */
+#define PAGE 4096ull
 
 /* In whole pages. Return: whether it is a number. */
 static bool round_up(uint64_t bytes, uint64_t *ret_bytes)
 {
-	return !__builtin_add_overflow(bytes, page - 1, ret_bytes) &&
-	       (*ret_bytes = *ret_bytes / page * page, true);
+	return !__builtin_add_overflow(bytes, PAGE - 1, ret_bytes) &&
+	       (*ret_bytes = *ret_bytes / PAGE * PAGE, true);
 }
 
 static int refuse(struct session *session, const Kvreg__LeaseMemlock *wish, struct answer *a)
@@ -99,7 +100,7 @@ static int hold(struct session *session, const Kvreg__LeaseMemlock *wish, struct
 	int r;
 
 	if (wish->bytes == 0)
-		bytes = leaseholder_most(holder) / processes / page * page;
+		bytes = leaseholder_most(holder) / processes / PAGE * PAGE;
 	else if (!round_up(wish->bytes, &bytes))
 		bytes = UINT64_MAX;
 	if (__builtin_mul_overflow(bytes, processes, &total))
@@ -167,15 +168,22 @@ static void forget(struct session *session, struct lease *lease)
 	free(lease);
 }
 
-void lease_end(struct session *session, const Kvreg__LeaseEnd *request)
+static struct lease *find(const struct session *session, uint32_t number)
 {
 	struct lease *lease;
+
+	LIST_FOREACH(lease, &session->leases, link)
+		if (lease->number == number)
+			return lease;
+	return NULL;
+}
+
+void lease_end(struct session *session, const Kvreg__LeaseEnd *request)
+{
+	struct lease *lease = find(session, request->lease);
 	struct answer a;
 
 	answer_init(&a, request->seq);
-	LIST_FOREACH(lease, &session->leases, link)
-		if (lease->number == request->lease)
-			break;
 	if (!lease) {
 		a.reply.code = KVREG_E_BAD_HANDLE;
 		answer_send(session, &a);
@@ -195,6 +203,7 @@ void lease_swept(struct leaseholder *holder)
 	struct answer a;
 
 	LIST_FOREACH(session, &holder->supervisor->sessions, link) {
+		/* cppcheck-suppress uninitvar */
 		if (session->leaseholder != holder || session->lease_waits == 0)
 			continue;
 		answer_init(&a, session->lease_waits);
@@ -205,9 +214,10 @@ void lease_swept(struct leaseholder *holder)
 
 void lease_forget(struct session *session)
 {
-	struct lease *lease;
+	struct lease *lease, *next;
 
-	while ((lease = LIST_FIRST(&session->leases))) {
+	for (lease = LIST_FIRST(&session->leases); lease; lease = next) {
+		next = LIST_NEXT(lease, link);
 		leaseholder_close(session->leaseholder, lease->bytes);
 		forget(session, lease);
 	}

@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/log.h"
 #include "daemon/session.h"
 #include "daemon/supervisor.h"
 #include "daemon/sysfs.h"
-#include "kvreg-errors.h"
 #include "proto/fdset.h"
 #include "proto/procfs.h"
 
@@ -26,15 +26,6 @@ static bool is_alive(const struct leaseholder *holder)
 
 /* ---- what is booked, and what the limit is ---- */
 
-static uint64_t kin_pinned(const struct leaseholder *holder)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < holder->n_kin; i++)
-		bytes += holder->kin[i].pinned;
-	return bytes;
-}
-
 /* What leases take of the quota, with @open bytes open and @held booked for a held one. Pins of the
  * process itself are within the held one as far as it goes. */
 static uint64_t booking(const struct leaseholder *holder, uint64_t open, uint64_t held)
@@ -42,7 +33,7 @@ static uint64_t booking(const struct leaseholder *holder, uint64_t open, uint64_
 	uint64_t bytes = holder->pinned > held ? holder->pinned : held;
 
 	if (__builtin_add_overflow(bytes, open, &bytes) ||
-	    __builtin_add_overflow(bytes, kin_pinned(holder), &bytes))
+	    __builtin_add_overflow(bytes, kin_pinned(holder->kin, holder->n_kin), &bytes))
 		return UINT64_MAX;
 	return bytes;
 }
@@ -102,16 +93,10 @@ static int set_limit(struct leaseholder *holder)
 static void look_at(struct leaseholder *holder)
 {
 	struct proc_status status;
-	size_t n = 0;
 
 	if (proc_status(holder->pid, &status) == 0 && is_alive(holder) && status.has_mm)
 		holder->pinned = status.vm_pin;
-	for (size_t i = 0; i < holder->n_kin; i++) {
-		holder->kin[i].pinned = sweep_pinned(&holder->kin[i]);
-		if (holder->kin[i].pinned > 0)
-			holder->kin[n++] = holder->kin[i];
-	}
-	holder->n_kin = n;
+	holder->n_kin = kin_look(holder->kin, holder->n_kin);
 }
 
 /* What was unpinned goes back. What was pinned by the old limit alone is booked as far as there is
@@ -138,12 +123,12 @@ static void start_window(struct leaseholder *holder)
 
 static size_t find_spared(const struct leaseholder *holder, pid_t *pids, size_t max)
 {
-	const struct leaseholder *other;
+	const struct leaseholder *one;
 	size_t n = 0;
 
-	LIST_FOREACH(other, &holder->supervisor->leaseholders, link)
-		if (other != holder && !other->gone && n < max)
-			pids[n++] = other->pid;
+	LIST_FOREACH(one, &holder->supervisor->leaseholders, link)
+		if (one != holder && !one->gone && n < max)
+			pids[n++] = one->pid;
 	return n;
 }
 
@@ -244,6 +229,14 @@ static void on_swept(struct ev_loop *loop, struct ev_io *watcher, int events)
 		holder_free(holder);
 }
 
+static void look_again(struct leaseholder *holder)
+{
+	settle(holder);
+	find_kin(holder);
+	if (is_idle(holder))
+		holder_free(holder);
+}
+
 static void on_gone(struct ev_loop *loop, struct ev_io *watcher, int events)
 {
 	struct leaseholder *holder = watcher->data;
@@ -252,22 +245,14 @@ static void on_gone(struct ev_loop *loop, struct ev_io *watcher, int events)
 	ev_io_stop(loop, watcher);
 	holder->gone = true;
 	holder->pinned = holder->held = holder->held_booked = 0;
-	settle(holder);
-	find_kin(holder);
-	if (is_idle(holder))
-		holder_free(holder);
+	look_again(holder);
 }
 
 static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 {
-	struct leaseholder *holder = timer->data;
-
 	(void)loop;
 	(void)events;
-	settle(holder);
-	find_kin(holder);
-	if (is_idle(holder))
-		holder_free(holder);
+	look_again(timer->data);
 }
 
 static uint32_t free_mark(const struct supervisor *supervisor)
@@ -289,13 +274,15 @@ static uint32_t free_mark(const struct supervisor *supervisor)
 static void undo_parents(struct leaseholder *holder)
 {
 	const struct leaseholder *parent;
+	rlim_t max = holder->before.rlim_max;
 
 	LIST_FOREACH(parent, &holder->supervisor->leaseholders, link) {
-		if (holder->before.rlim_max == RLIM_INFINITY ||
-		    holder->before.rlim_max % MARKS != parent->mark ||
-		    holder->before.rlim_max <= parent->before.rlim_max)
+		/* cppcheck-suppress uninitvar */
+		if (max == RLIM_INFINITY || max % MARKS != parent->mark)
 			continue;
-		holder->before = parent->before;
+		/* cppcheck-suppress uninitvar */
+		if (max > parent->before.rlim_max)
+			holder->before = parent->before;
 		return;
 	}
 }
@@ -363,13 +350,17 @@ void leaseholder_put(struct leaseholder *holder)
 
 void leases_fini(struct supervisor *supervisor)
 {
-	while (!LIST_EMPTY(&supervisor->leaseholders))
-		holder_free(LIST_FIRST(&supervisor->leaseholders));
+	struct leaseholder *holder, *next;
+
+	for (holder = LIST_FIRST(&supervisor->leaseholders); holder; holder = next) {
+		next = LIST_NEXT(holder, link);
+		holder_free(holder);
+	}
 }
 
 /* ---- leases ---- */
 
-/* What others have unpinned since they were last looked at is looked at before anybody is refused. */
+/* What others have unpinned meanwhile is looked at before anybody is refused. */
 static int book_or_look(struct leaseholder *holder, uint64_t bytes, struct quota *ret_quota)
 {
 	struct leaseholder *other;
@@ -432,8 +423,8 @@ int leaseholder_hold(struct leaseholder *holder, uint64_t limit, uint64_t total,
 
 uint64_t leaseholder_most(struct leaseholder *holder)
 {
-	struct amounts need = { { 0 } }, want = { { 0 } };
-	uint64_t had = holder->charge.held.of[BOOK_CHARGE], most, by_memory;
+	struct amounts need, want = { { 0 } };
+	uint64_t had = booking(holder, holder->open, 0), most, by_memory;
 	struct quota quota;
 
 	holder->charge.books->devices = sysfs_devices();
@@ -447,6 +438,5 @@ uint64_t leaseholder_most(struct leaseholder *holder)
 	charge_lower(&holder->charge, &need);
 	if (by_memory < most)
 		most = by_memory;
-	had = booking(holder, holder->open, 0) > had ? had : booking(holder, holder->open, 0);
 	return most > had ? most - had : 0;
 }

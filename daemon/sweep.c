@@ -37,7 +37,7 @@ long sweep_last_pid(void)
 	return last ? strtol(last + 1, NULL, 10) : -1;
 }
 
-uint64_t sweep_pinned(const struct kin *kin)
+static uint64_t pinned_now(const struct kin *kin)
 {
 	struct proc_status status;
 	uint64_t started;
@@ -46,6 +46,27 @@ uint64_t sweep_pinned(const struct kin *kin)
 	    started != kin->started)
 		return 0;
 	return status.vm_pin + status.vm_lck;
+}
+
+size_t kin_look(struct kin *kin, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		kin[i].pinned = pinned_now(&kin[i]);
+		if (kin[i].pinned > 0)
+			kin[kept++] = kin[i];
+	}
+	return kept;
+}
+
+uint64_t kin_pinned(const struct kin *kin, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += kin[i].pinned;
+	return bytes;
 }
 
 static bool is_descendant(const struct sweep *sweep, pid_t pid)
@@ -126,14 +147,9 @@ static bool pass(const struct sweep *sweep, struct kin *kin, size_t *n_kin)
 
 size_t sweep_run(const struct sweep *sweep, struct kin ret_kin[KIN_MAX])
 {
-	size_t n = 0, kept = 0;
+	size_t n = 0;
 
 	for (int i = 0; i < PASSES && pass(sweep, ret_kin, &n); i++)
 		;
-	for (size_t i = 0; i < n; i++) {
-		ret_kin[i].pinned = sweep_pinned(&ret_kin[i]);
-		if (ret_kin[i].pinned > 0)
-			ret_kin[kept++] = ret_kin[i];
-	}
-	return kept;
+	return kin_look(ret_kin, n);
 }

@@ -48,8 +48,11 @@ uint64_t sweep_now(void);
  *  As long as it stays, nobody has forked. */
 long sweep_last_pid(void);
 
-/** sweep_pinned() - what @kin has pinned and locked now; 0: it is gone. */
-uint64_t sweep_pinned(const struct kin *kin);
+/** kin_look() - what each of @n has pinned and locked now. Return: how many have, moved to the front. */
+size_t kin_look(struct kin *kin, size_t n);
+
+/** kin_pinned() - what @n of them have in all, bytes, as last seen. */
+uint64_t kin_pinned(const struct kin *kin, size_t n);
 
 /** sweep_run() - lowers. Return: how many of @ret_kin have something pinned. */
 size_t sweep_run(const struct sweep *sweep, struct kin ret_kin[KIN_MAX]);

@@ -118,8 +118,7 @@ static void work_register(struct bare *b, void *address)
 	void *map = mmap(address, b->length, PROT_READ | PROT_WRITE, flags, b->memory, 0);
 
 	require(map != MAP_FAILED);
-	if (b->length >= POPULATE_MIN)
-		require(madvise(map, b->length, MADV_POPULATE_WRITE) == 0);
+	require(madvise(map, b->length, MADV_POPULATE_READ) == 0);
 	b->device->reg(b, map);
 	munmap(map, b->length);
 }

@@ -95,6 +95,31 @@ static void answer_grant(uint32_t seq, const Kvreg__Amounts *need)
 	say(&message);
 }
 
+static void answer_lease(uint32_t seq)
+{
+	Kvreg__LeaseMemlockReply lease = KVREG__LEASE_MEMLOCK_REPLY__INIT;
+	static const uint32_t codes[] = { KVREG_E_OK,
+					  KVREG_E_LIMIT_QUOTA,
+					  KVREG_E_LEASE_FORBIDDEN,
+					  KVREG_E_LIMIT_MEMLOCK,
+					  KVREG_E_BAD_HANDLE,
+					  12345 };
+	Kvreg__LeaseReply reply = KVREG__LEASE_REPLY__INIT;
+	Kvreg__Down message = KVREG__DOWN__INIT;
+
+	lease.lease = lease.booked = seq;
+	reply.seq = seq;
+	reply.code = policy == REFUSES ? codes[seq % COUNT(codes)] : (uint32_t)KVREG_E_OK;
+	reply.book = seq % (BOOKS + 2u);
+	reply.scope = "uid";
+	reply.holders = seq & 2 ? "" : "1 (fuzz) 4096";
+	if (seq & 1)
+		reply.lease = &lease;
+	message.body_case = KVREG__DOWN__BODY_LEASE;
+	message.lease = &reply;
+	say(&message);
+}
+
 static void answer_device(uint32_t seq)
 {
 	Kvreg__DeviceReply reply = KVREG__DEVICE_REPLY__INIT;
@@ -133,7 +158,11 @@ int __wrap_control_send(struct control *c, const Kvreg__Up *message)
 		if (policy == ANSWERS_ANOTHER_FIRST)
 			answer_grant(said->grant->seq - 1, &most);
 		answer_grant(said->grant->seq, said->grant->need);
-	} else if (said->body_case == KVREG__UP__BODY_DEVICE)
+	} else if (said->body_case == KVREG__UP__BODY_LEASE)
+		answer_lease(said->lease->seq);
+	else if (said->body_case == KVREG__UP__BODY_LEASE_END)
+		answer_lease(said->lease_end->seq);
+	else if (said->body_case == KVREG__UP__BODY_DEVICE)
 		answer_device(said->device->seq);
 	return 0;
 }

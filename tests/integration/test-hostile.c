@@ -208,7 +208,8 @@ static void huge_pages_may_be_shared_to_an_odd_length(void **state)
 	assert_non_null(reply->register_);
 	region = reply->register_->regions[0]->region;
 	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, HUGE + 4 * PAGE);
-	assert_true(raw_who_am_i(w->raw)->who_am_i->granted <= book_room(BOOK_CHARGE, HUGE + 4 * PAGE));
+	assert_true(raw_who_am_i(w->raw)->who_am_i->granted <=
+		    book_room(BOOK_CHARGE, HUGE + 4 * PAGE));
 	assert_non_null(raw_deregister(w->raw, region)->done);
 	item.length++;
 	assert_true(raw_refused(raw_register(w->raw, &item, 1), KVREG_E_SHORT_HANDLE));
