@@ -93,11 +93,31 @@ KVREG_PUBLIC int kvreg_open(const struct kvreg_open_options *options, struct kvr
 	return error_return(open_connection(options, &f, ret_k), &f);
 }
 
-KVREG_PUBLIC void kvreg_close(struct kvreg *k)
+/* In a child: another thread of the parent may have been changing a list during the fork. Followed
+ * forwards it is whole at any time, backwards it is not: nothing is taken out of it. */
+static void free_copy(struct kvreg *k)
 {
-	if (!k)
-		return;
-	k->connection.on_event = NULL;
+	for (struct kvreg_region *at = LIST_FIRST(&k->regions), *next; at; at = next) {
+		next = LIST_NEXT(at, link);
+		region_free_copy(at);
+	}
+	for (struct kvreg_buffer *at = LIST_FIRST(&k->buffers), *next; at; at = next) {
+		next = LIST_NEXT(at, link);
+		memory_fini(&at->memory);
+		free(at);
+	}
+	for (struct kvreg_lease *at = LIST_FIRST(&k->leases), *next; at; at = next) {
+		next = LIST_NEXT(at, link);
+		free(at);
+	}
+	for (struct kvreg_domain *at = LIST_FIRST(&k->domains), *next; at; at = next) {
+		next = LIST_NEXT(at, link);
+		free(at);
+	}
+}
+
+static void destroy_all(struct kvreg *k)
+{
 	while (!LIST_EMPTY(&k->leases))
 		lease_free(LIST_FIRST(&k->leases));
 	while (!LIST_EMPTY(&k->regions))
@@ -106,6 +126,17 @@ KVREG_PUBLIC void kvreg_close(struct kvreg *k)
 		buffer_free(LIST_FIRST(&k->buffers));
 	while (!LIST_EMPTY(&k->domains))
 		domain_free(LIST_FIRST(&k->domains));
+}
+
+KVREG_PUBLIC void kvreg_close(struct kvreg *k)
+{
+	if (!k)
+		return;
+	k->connection.on_event = NULL;
+	if (connection_forked(&k->connection))
+		free_copy(k);
+	else
+		destroy_all(k);
 	connection_fini(&k->connection);
 	free(k);
 }

@@ -254,14 +254,20 @@ static void region_free(struct kvreg_region *region)
 	free(region);
 }
 
+/* Uses are counted before and after a region is in the list: they are never too few. */
+void region_free_copy(struct kvreg_region *region)
+{
+	made_unref(region->made);
+	free(region);
+}
+
 void region_close(struct kvreg_region *region)
 {
 	struct connection *c = &region->domain->k->connection;
 	struct failure f;
 
 	failure_init(&f);
-	if (!connection_forked(c))
-		(void)destroy(c, region, &f);
+	(void)destroy(c, region, &f);
 	region_free(region);
 }
 

@@ -26,7 +26,10 @@ struct kvreg_region {
 	struct made *made;
 };
 
-/** region_close() - destroys @region, if this process may, and frees it in any case. */
+/** region_close() - destroys @region if it can, and frees it in any case. */
 void region_close(struct kvreg_region *region);
+
+/** region_free_copy() - frees a forked child's copy of @region, taking it out of no list. */
+void region_free_copy(struct kvreg_region *region);
 
 #endif

@@ -49,11 +49,14 @@ static struct account *account_get(struct books *books, size_t klass, enum scope
 	struct account *account;
 
 	LIST_FOREACH(account, &books->accounts, link)
-		if (account->klass == klass && account->scope == scope && account->id == id)
+		if (account->klass == klass && account->scope == scope && account->id == id) {
+			account->refs++;
 			return account;
+		}
 	account = calloc(1, sizeof(*account));
 	if (!account)
 		return NULL;
+	account->refs = 1;
 	account->klass = klass;
 	account->scope = scope;
 	account->id = id;
@@ -63,7 +66,7 @@ static struct account *account_get(struct books *books, size_t klass, enum scope
 
 static void account_put(struct account *account)
 {
-	if (!account || account->used.of[BOOK_SESSIONS] > 0)
+	if (!account || --account->refs > 0)
 		return;
 	assert(is_unused(&account->used));
 	LIST_REMOVE(account, link);
@@ -144,11 +147,9 @@ static void book(struct charge *charge, struct bound bounds[SCOPES], enum book w
 	charge->held.of[which] = amount;
 }
 
-int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid, gid_t gid,
-		struct quota *ret_quota)
+int charge_open(struct charge *charge, struct books *books, size_t klass, uid_t uid, gid_t gid)
 {
 	struct charge made = { .books = books };
-	struct bound bounds[SCOPES];
 
 	made.uid = account_get(books, klass, SCOPE_UID, uid);
 	made.gid = account_get(books, klass, SCOPE_GID, gid);
@@ -157,10 +158,21 @@ int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t 
 		account_put(made.gid);
 		return -ENOMEM;
 	}
+	*charge = made;
+	return 0;
+}
+
+int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid, gid_t gid,
+		struct quota *ret_quota)
+{
+	struct bound bounds[SCOPES];
+	struct charge made = { 0 };
+
+	if (charge_open(&made, books, klass, uid, gid) < 0)
+		return -ENOMEM;
 	find_bounds(&made, bounds);
 	if (find_tight(bounds, BOOK_SESSIONS, ret_quota) == 0) {
-		account_put(made.uid);
-		account_put(made.gid);
+		charge_fini(&made);
 		return KVREG_E_LIMIT_SESSIONS;
 	}
 	book(&made, bounds, BOOK_SESSIONS, 1);

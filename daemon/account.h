@@ -26,6 +26,7 @@ struct account {
 	size_t klass;             /* of config::classes */
 	enum scope scope;         /* SCOPE_UID or SCOPE_GID */
 	uint32_t id;
+	uint32_t refs; /* charges */
 	struct amounts used;
 };
 
@@ -70,6 +71,9 @@ struct quota {
  */
 int charge_init(struct charge *charge, struct books *books, size_t klass, uid_t uid, gid_t gid,
 		struct quota *ret_quota);
+
+/** charge_open() - the same for what is no session: nothing is booked yet. Return: 0 or -ENOMEM. */
+int charge_open(struct charge *charge, struct books *books, size_t klass, uid_t uid, gid_t gid);
 
 /**
  * charge_raise() - books @want in all for this holder or, where the quota ends before that, as much

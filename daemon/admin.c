@@ -180,6 +180,9 @@ void admin_tell_client(struct session *admin, uint32_t seq, struct session *sess
 	info.session_uid = supervisor->privilege.uid;
 	/* Whatever it was at: a process of the session's that is asked and does not answer. */
 	info.state = !report && session->pid ? "stuck" : (char *)session_state_name(session->state);
+	if (session->pid == 0 && lease_is_held(session))
+		info.state = "leasing";
+	info.leased = lease_booked(session);
 	info.age_ms = milliseconds(supervisor, session->started);
 	info.granted = session->charge.held.of[BOOK_CHARGE];
 	info.memory = session->charge.held.of[BOOK_MEMORY];

@@ -96,6 +96,21 @@ static int set_text(char *ret_text, size_t size, const char *value)
 	return 0;
 }
 
+static int parse_leases(const char *text, enum lease_policy *ret_policy)
+{
+	static const char *const names[] = {
+		[LEASES_ALL] = "all", [LEASES_MOMENTARY] = "momentary", [LEASES_NONE] = "none"
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], text) != 0)
+			continue;
+		*ret_policy = (enum lease_policy)i;
+		return 0;
+	}
+	return -EINVAL;
+}
+
 static struct class_rule *class_for(struct parse *p, const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
@@ -181,6 +196,8 @@ static int set(struct parse *p, const char *section, const char *key, const char
 	}
 	if (strcmp(section, "quota") == 0 && strcmp(key, "access") == 0)
 		return parse_access(value, &config->access);
+	if (strcmp(section, "quota") == 0 && strcmp(key, "leases") == 0)
+		return parse_leases(value, &config->classes[0].leases);
 	if (strcmp(section, "quota") == 0)
 		return told(p, quotas_set(&config->quotas, key, value, p->whole));
 	p->reason = "unknown key";

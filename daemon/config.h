@@ -28,6 +28,8 @@
  *	mode = 0660
  *	bytes = 40%
  *	sessions = 100
+ *	leases = all			or momentary, or none: raised RLIMIT_MEMLOCK of its processes;
+ *					of the default class in [quota]
  *	[test team-a]			faults on purpose: daemon/faults.h
  *
  * CUDA is off unless it is asked for: libcuda.so.1 is closed code that a client's handles go into,
@@ -46,10 +48,14 @@
 #include "daemon/quota.h"
 #include "proto/limits.h"
 
+/* Which memlock leases clients of a class may have. */
+enum lease_policy { LEASES_ALL, LEASES_MOMENTARY, LEASES_NONE };
+
 struct class_rule {
 	char name[CLASS_NAME_MAX + 1];
 	char socket[108]; /* as sun_path */
 	mode_t mode;
+	enum lease_policy leases;
 	struct limits limits;
 };
 

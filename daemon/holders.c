@@ -7,11 +7,19 @@
 #include "daemon/session.h"
 #include "daemon/supervisor.h"
 
+/* With what the leases of its process take, which all connections of that process show. */
+static uint64_t holds(const struct session *session, enum book book)
+{
+	uint64_t amount = session->charge.held.of[book];
+
+	return session->leaseholder ? amount + session->leaseholder->charge.held.of[book] : amount;
+}
+
 static bool counts(const struct session *session, size_t klass, uint32_t uid, uint32_t gid,
 		   const struct quota *quota)
 {
 	if (session->role != KVREG__ROLE__ROLE_CLIENT || session->klass != klass ||
-	    session->charge.held.of[quota->book] == 0)
+	    holds(session, quota->book) == 0)
 		return false;
 	if (quota->scope == SCOPE_UID)
 		return session->peer.uid == uid;
@@ -25,7 +33,7 @@ static void insert(const struct session *top[HOLDERS_SHOWN], const struct sessio
 	for (size_t i = 0; i < HOLDERS_SHOWN; i++) {
 		const struct session *other = top[i];
 
-		if (other && other->charge.held.of[book] >= session->charge.held.of[book])
+		if (other && holds(other, book) >= holds(session, book))
 			continue;
 		top[i] = session;
 		session = other;
@@ -51,7 +59,7 @@ void holders_text(const struct supervisor *supervisor, size_t klass, uint32_t ui
 	for (size_t i = 0; i < HOLDERS_SHOWN && top[i] && used < size; i++)
 		used += (size_t)snprintf(ret_text + used, size - used, "%s%d (%s) %" PRIu64,
 					 i ? ", " : "", top[i]->peer.pid, top[i]->peer.comm,
-					 top[i]->charge.held.of[quota->book]);
+					 holds(top[i], quota->book));
 	if (n > HOLDERS_SHOWN && used < size)
 		snprintf(ret_text + used, size - used, " and %zu more", n - HOLDERS_SHOWN);
 }

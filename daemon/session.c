@@ -158,6 +158,10 @@ static void on_client_message(struct session *session, const Kvreg__Up *up)
 
 		text_clean(words, sizeof(words), up->violation->words);
 		log_session(session, LOG_LEVEL_WARNING, "broke the protocol: %s", words);
+	} else if (up->body_case == KVREG__UP__BODY_LEASE) {
+		lease_request(session, up->lease);
+	} else if (up->body_case == KVREG__UP__BODY_LEASE_END) {
+		lease_end(session, up->lease_end);
 	} else if (up->body_case == KVREG__UP__BODY_HELD) {
 		on_held(session, up->held);
 	} else {
@@ -241,6 +245,8 @@ static bool is_drained(const struct session *session)
 {
 	uint64_t objects;
 
+	if (lease_is_held(session))
+		return false;
 	if (leaf_objects(&session->leaf, &objects) == 0)
 		return objects == 0;
 	return session->clean || session->charge.held.of[BOOK_CHARGE] == 0 ||
@@ -274,6 +280,7 @@ static void on_ended(struct ev_loop *loop, struct ev_io *watcher, int events)
 	ev_timer_stop(loop, &session->grace);
 	channel_fini(&session->channel);
 	gather_forget(session->supervisor, session);
+	lease_forget(session);
 	session->pid = 0;
 	clean = info.si_code == CLD_EXITED && info.si_status == 0;
 	if (info.si_code == CLD_EXITED && info.si_status == EXIT_REGIONS_LEFT)
@@ -402,6 +409,7 @@ void session_free(struct session *session)
 	loop = session->supervisor->loop;
 	set_state(session, SESSION_GONE);
 	gather_forget(session->supervisor, session);
+	lease_leave(session);
 	LIST_REMOVE(session, link);
 	ev_io_stop(loop, &session->ended);
 	ev_io_stop(loop, &session->orphan);

@@ -9,6 +9,8 @@
  *			       without having destroyed what it made, and the client still lives
  *	draining -> gone       freed
  *
+ * A session whose client has a held lease stays as long as that client, without a process.
+ *
  * The grant is given back when the kernel has no region left under it: when the session is dead and
  * its leaf shows no RDMA object any more, whoever still holds the client's uverbs fd. Without
  *leaves (no cgroup v2) that cannot be seen; then it is when the session ended by itself (exit
@@ -19,6 +21,7 @@
 
 #include "daemon/account.h"
 #include "daemon/channel.h"
+#include "daemon/lease.h"
 #include "daemon/peer.h"
 #include "daemon/spawn.h"
 
@@ -52,7 +55,11 @@ struct session {
 	struct ev_io orphan; /* peer.pidfd */
 	struct ev_timer grace;
 	struct leaf leaf;
-	struct ev_timer drained; /* asks the leaf */
+	struct ev_timer drained;         /* asks the leaf */
+	struct leaseholder *leaseholder; /* a reference; NULL: its client never asked */
+	struct lease_list leases;        /* momentary ones that have not ended */
+	uint32_t n_leases, last_lease;
+	uint32_t lease_waits; /* seq of a LeaseEnd that is to be answered after a sweep; 0: none */
 };
 
 const char *session_state_name(enum session_state state);

@@ -330,6 +330,41 @@ pid_t spawn_heir(int *ret_go)
 	return pid;
 }
 
+/* It keeps its capabilities, and no fd but that one: connections wait in the others. */
+static void child_sweep(const struct sweep *sweep, int out)
+{
+	static struct kin kin[KIN_MAX];
+	size_t n;
+
+	child_signals();
+	if (dup2(out, 3) < 0)
+		_exit(EXIT_SPAWN);
+	syscall(SYS_close_range, 4u, ~0u, 0);
+	n = sweep_run(sweep, kin);
+	_exit(write(3, kin, n * sizeof(kin[0])) < 0);
+}
+
+pid_t spawn_sweep(const struct sweep *sweep, int *ret_swept)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		child_sweep(sweep, ends[1]);
+	if (pid < 0)
+		pid = -errno;
+	fd_close(&ends[1]);
+	if (pid > 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0) {
+		*ret_swept = ends[0];
+		return pid;
+	}
+	fd_close(&ends[0]);
+	return pid;
+}
+
 pid_t spawn_killer(const struct spawner *s, int pidfd)
 {
 	pid_t pid;

@@ -16,6 +16,7 @@
 
 #include "daemon/leaf.h"
 #include "daemon/privilege.h"
+#include "daemon/sweep.h"
 
 struct spawner {
 	int exe; /* O_PATH fd of kvregd-session */
@@ -77,6 +78,12 @@ pid_t spawn_sink(const struct spawner *s, int *socks, size_t n);
  * Return: the pid, or -errno. @ret_go: to be closed after the sockets.
  */
 pid_t spawn_heir(int *ret_go);
+
+/**
+ * spawn_sweep() - a child that lowers whom @sweep finds and writes what they have pinned to
+ * *@ret_swept, as an array of struct kin, then ends. Return: the pid, or -errno.
+ */
+pid_t spawn_sweep(const struct sweep *sweep, int *ret_swept);
 
 /** spawn_killer() - SIGKILL to the session behind @pidfd, by a child of its uid if need be.
  * Return: the pid, 0 if no child was needed, or -errno. */

@@ -306,6 +306,8 @@ void supervisor_fini(struct supervisor *supervisor)
 	fd_close(&go);
 	while (!LIST_EMPTY(&supervisor->sessions))
 		session_free(LIST_FIRST(&supervisor->sessions));
+	if (supervisor->loop)
+		leases_fini(supervisor);
 	while ((child = LIST_FIRST(&supervisor->children))) {
 		LIST_REMOVE(child, link);
 		free(child);

@@ -17,6 +17,7 @@
 
 #include "daemon/account.h"
 #include "daemon/config.h"
+#include "daemon/lease.h"
 #include "daemon/listener.h"
 #include "daemon/privilege.h"
 #include "daemon/refuse.h"
@@ -45,6 +46,7 @@ struct supervisor {
 	struct listener clients[1 + CLASSES_MAX]; /* one a class */
 	struct listener admins;
 	LIST_HEAD(session_list, session) sessions;
+	struct leaseholder_list leaseholders;
 	LIST_HEAD(gather_list, gather) gathers;
 	LIST_HEAD(child_list, child) children;
 	struct refusals refusals;

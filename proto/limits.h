@@ -66,6 +66,8 @@
 
 /* How often a dead session's leaf is asked whether its last region is gone. */
 #define DRAIN_POLL_S 0.25
+/* How often it is seen what processes with leases have unpinned. */
+#define LEASE_LOOK_S 2.0
 /* A client that is gone leaves its session this long to destroy what it made. */
 #define SESSION_GRACE_S 5.0
 /* An administrator's question waits this long for sessions that do not answer. */

@@ -86,7 +86,9 @@ int proc_status(pid_t pid, struct proc_status *ret_status)
 	return fd < 0 ? -errno : proc_status_fd(fd, ret_status);
 }
 
-int proc_start_time(pid_t pid, uint64_t *ret_ticks)
+/* Field @number of /proc/PID/stat, from the fourth on. The comm, field 2, may hold spaces and
+ * brackets: they are counted from its last ')'. */
+static int stat_field(pid_t pid, int number, uint64_t *ret_value)
 {
 	char path[64], text[1024], *p;
 	int r;
@@ -95,14 +97,28 @@ int proc_start_time(pid_t pid, uint64_t *ret_ticks)
 	r = read_whole(path, text, sizeof(text));
 	if (r < 0)
 		return r;
-	/* The comm (field 2) may hold spaces and brackets: count from its last ')'. */
 	p = strrchr(text, ')');
-	for (int i = 2; p && i < 22; i++)
+	for (int i = 2; p && i < number; i++)
 		p = strchr(p + 1, ' ');
 	if (!p)
 		return -EINVAL;
-	*ret_ticks = strtoull(p + 1, NULL, 10);
+	*ret_value = strtoull(p + 1, NULL, 10);
 	return 0;
+}
+
+int proc_start_time(pid_t pid, uint64_t *ret_ticks)
+{
+	return stat_field(pid, 22, ret_ticks);
+}
+
+int proc_parent(pid_t pid, pid_t *ret_parent)
+{
+	uint64_t parent;
+	int r = stat_field(pid, 4, &parent);
+
+	if (r == 0)
+		*ret_parent = (pid_t)parent;
+	return r;
 }
 
 int proc_read(const char *path, char *ret_text, size_t size)

@@ -28,6 +28,9 @@ int proc_status_fd(int fd, struct proc_status *ret_status);
 /** proc_start_time() - field 22 of /proc/@pid/stat, clock ticks since boot. Return: 0 or -errno. */
 int proc_start_time(pid_t pid, uint64_t *ret_ticks);
 
+/** proc_parent() - field 4 of /proc/@pid/stat. Return: 0 or -errno. */
+int proc_parent(pid_t pid, pid_t *ret_parent);
+
 /** proc_read() - the first line of a small file, without its newline. Return: 0 or -errno. */
 int proc_read(const char *path, char *ret_text, size_t size);
 

@@ -30,6 +30,7 @@ static const struct column columns[] = {
 	{ "memory", NULL, COLUMN_SIZE, CLIENT(memory) },
 	{ "granted", "GRANTED", COLUMN_SIZE, CLIENT(granted) },
 	{ "gpu", NULL, COLUMN_SIZE, CLIENT(gpu) },
+	{ "leased", "LEASED", COLUMN_SIZE, CLIENT(leased) },
 	{ "session_vm_pin", "VMPIN", COLUMN_SIZE, CLIENT(session_vm_pin) },
 	{ "client_vm_pin", "CLIENT-VMPIN", COLUMN_SIZE, CLIENT(client_vm_pin) },
 	{ "session_pid", "SESSION", COLUMN_NUMBER, CLIENT(session_pid) },

@@ -9,6 +9,8 @@ static const struct command commands[] = {
 	{ "regions", "[--client PID]", "the registered memory regions", regions_run },
 	{ "selftest", "[--device NAME] [--size BYTES]",
 	  "register memory as a client and move data through it", selftest_run },
+	{ "doctor", "[--for BYTES [--nics N]]",
+	  "what keeps this process from registering memory, and the remedy", doctor_run },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -34,4 +34,7 @@ int regions_run(const struct options *options);
 /** selftest_run() - registers memory and moves data through it, as an ordinary client. */
 int selftest_run(const struct options *options);
 
+/** doctor_run() - what lets this process register memory, and what keeps it from it. */
+int doctor_run(const struct options *options);
+
 #endif

@@ -13,6 +13,7 @@ enum ctl_status {
 	CTL_USAGE = 2,         /* the command line */
 	CTL_NO_DAEMON = 3,     /* nobody listens on the socket */
 	CTL_NO_PERMISSION = 4, /* the socket or the daemon does not admit this user */
+	CTL_UNFIT = 5,         /* doctor found what makes registration fail */
 };
 
 /** complain() - prints "kvregctl: ..." and a newline to stderr. Return: @status. */

@@ -162,7 +162,7 @@ bool parse_size(const char *text, uint64_t *ret_bytes)
 	return true;
 }
 
-bool parse_pid(const char *text, uint32_t *ret_pid)
+bool parse_count(const char *text, uint32_t most, uint32_t *ret_count)
 {
 	unsigned long number;
 	char *end;
@@ -171,8 +171,13 @@ bool parse_pid(const char *text, uint32_t *ret_pid)
 		return false;
 	errno = 0;
 	number = strtoul(text, &end, 10);
-	if (errno || *end || !number || number > INT_MAX)
+	if (errno || *end || !number || number > most)
 		return false;
-	*ret_pid = (uint32_t)number;
+	*ret_count = (uint32_t)number;
 	return true;
+}
+
+bool parse_pid(const char *text, uint32_t *ret_pid)
+{
+	return parse_count(text, INT_MAX, ret_pid);
 }

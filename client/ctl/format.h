@@ -49,6 +49,9 @@ struct shown user_name(uint32_t uid);
  */
 bool parse_size(const char *text, uint64_t *ret_bytes);
 
+/** parse_count() - reads a number from 1 to @most. Return: false if @text is none. */
+bool parse_count(const char *text, uint32_t most, uint32_t *ret_count);
+
 /** parse_pid() - reads a process id, greater than 0. Return: false if @text is none. */
 bool parse_pid(const char *text, uint32_t *ret_pid);
 

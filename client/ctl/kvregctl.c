@@ -7,6 +7,8 @@
  *	admin      one question to the daemon, its answer record by record
  *	table      records -> a table for people or JSON for programs; format and json below it
  *	loopback   two connected queue pairs of this process: the self-test's data path
+ *	exam       what the doctor looks at; check-* judge it and add findings; origin and
+ *	           ancestor: who set limits
  *
  * It is ordinary unprivileged code: who may ask what is decided by the daemon and its sockets.
  */

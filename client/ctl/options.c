@@ -86,6 +86,16 @@ static bool take_size(struct options *options, const char *argument)
 	       options->size <= SIZE_MAX / 2;
 }
 
+static bool take_for(struct options *options, const char *argument)
+{
+	return parse_size(argument, &options->fit) && options->fit > 0;
+}
+
+static bool take_nics(struct options *options, const char *argument)
+{
+	return parse_count(argument, DOCTOR_NICS_MAX, &options->nics);
+}
+
 static const struct option_row rows[] = {
 	{ "socket", 0, "PATH", NULL,
 	  "the clients' socket, else $KVREG_SOCKET, else\n" DEFAULT_SOCKET, take_socket, "a path" },
@@ -101,6 +111,10 @@ static const struct option_row rows[] = {
 	  take_device, "a device name" },
 	{ "size", 0, "BYTES", "selftest", "selftest: of the buffer, else 1M (K, M, G may follow)",
 	  take_size, "a number of bytes from 4096, with K, M, G or T if you like" },
+	{ "for", 0, "BYTES", "doctor", "doctor: would so many bytes fit? (K, M, G, T may follow)",
+	  take_for, "a number of bytes, with K, M, G or T if you like" },
+	{ "nics", 0, "N", "doctor", "doctor: registered with so many devices, else 1", take_nics,
+	  "a number of devices" },
 	{ "help", 'h', NULL, NULL, "print this", take_help, NULL },
 	{ "version", 'V', NULL, NULL, "print the version", take_version, NULL },
 };

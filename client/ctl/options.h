@@ -11,6 +11,8 @@
 
 #define SELFTEST_SIZE_MIN     4096u
 #define SELFTEST_SIZE_DEFAULT (1u << 20)
+/* More devices than any machine has: a slip must not look like an answer. */
+#define DOCTOR_NICS_MAX 1024u
 
 enum color_mode { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -26,6 +28,8 @@ struct options {
 	uint32_t client; /* 0: all */
 	const char *device;
 	uint64_t size;
+	uint64_t fit;  /* doctor: would so many bytes fit? 0: not asked */
+	uint32_t nics; /* with so many devices; 0: not said, 1 */
 };
 
 /**

@@ -154,7 +154,7 @@ static int allow_place(int ruleset, const struct ruleset *rules, const struct pl
 
 int landlock_deny(void)
 {
-	struct ruleset rules;
+	struct ruleset rules = { 0 };
 	_cleanup_fd_ int fd = ruleset_new(&rules);
 
 	return fd < 0 ? fd : restrict_self(fd);
@@ -175,7 +175,7 @@ static int allow_names(int ruleset, const struct ruleset *rules, int *ret_pin)
 
 int landlock_allow_cuda(int *ret_pin)
 {
-	struct ruleset rules;
+	struct ruleset rules = { 0 };
 	_cleanup_fd_ int fd = ruleset_new(&rules);
 	_cleanup_fd_ int pin = -1;
 	int r = fd < 0 ? fd : 0;

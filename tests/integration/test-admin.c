@@ -231,29 +231,6 @@ static void tables_are_for_people(void **state)
 	assert_string_equal(run.err, "");
 }
 
-/* Whether all brackets close, outside of strings; jq(1) is not everywhere. */
-static bool is_json(const char *text)
-{
-	char open[64];
-	size_t depth = 0, documents = 0;
-
-	for (const char *p = text; *p; p++) {
-		if (*p == '"')
-			for (p++; *p && *p != '"'; p++)
-				p += *p == '\\' && p[1];
-		if (!*p)
-			return false;
-		if ((*p == '{' || *p == '[') && depth < sizeof(open))
-			open[depth++] = *p == '{' ? '}' : ']';
-		else if (*p == '}' || *p == ']') {
-			if (depth == 0 || open[--depth] != *p)
-				return false;
-			documents += depth == 0;
-		}
-	}
-	return depth == 0 && documents == 1;
-}
-
 static void json_is_for_programs(void **state)
 {
 	static const char *const commands[] = { "status", "clients", "regions" };
@@ -295,25 +272,6 @@ static void no_daemon_is_said(void **state)
 	assert_string_equal(run.out, "");
 }
 
-/* The build may lie below a home that no other user enters: kvregctl and its library, copied out.
- */
-static int ctl_elsewhere(struct ctl_run *run, uid_t uid)
-{
-	char dir[] = "/tmp/kvreg-ctl-XXXXXX", command[640], program[64], library[256], path[256];
-	int status;
-
-	require(mkdtemp(dir) && chmod(dir, 0755) == 0);
-	build_path(path, sizeof(path), "kvregctl");
-	build_path(library, sizeof(library), "libkvreg-client.so.0");
-	snprintf(command, sizeof(command), "cp '%s' '%s' %s", path, library, dir);
-	require(system(command) == 0);
-	snprintf(program, sizeof(program), "%s/kvregctl", dir);
-	status = ctl_run(run, program, uid);
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	require(system(command) == 0);
-	return status;
-}
-
 /* Another user, or where there is only one, a directory that admits nobody. */
 static void other_users_are_not_admitted(void **state)
 {
@@ -326,7 +284,7 @@ static void other_users_are_not_admitted(void **state)
 	snprintf(dir, sizeof(dir), "%s/admin", w->daemon.dir);
 	if (geteuid() != 0)
 		require(chmod(dir, 0) == 0);
-	status = ctl_elsewhere(&run, geteuid() == 0 ? OTHER_UID : 0);
+	status = ctl_run_copy(&run, geteuid() == 0 ? OTHER_UID : 0);
 	require(chmod(dir, 0700) == 0);
 	assert_int_equal(status, 4);
 	assert_non_null(strstr(run.err, "this user may not ask"));

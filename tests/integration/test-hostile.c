@@ -24,6 +24,7 @@
 #include "check.h"
 #include "daemon.h"
 #include "device.h"
+#include "proto/books.h"
 #include "raw.h"
 
 #define PAGE 4096u
@@ -174,11 +175,12 @@ static void secret_memory_is_no_memory(void **state)
 
 static int huge_fd(uint64_t size, uint64_t touched)
 {
-	int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 	uint8_t *p;
+	int fd;
 
 	if (device_is_mock())
 		skip_test("the mock device maps in pages of 4 KiB");
+	fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
 	require(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
 	require(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -206,6 +208,7 @@ static void huge_pages_may_be_shared_to_an_odd_length(void **state)
 	assert_non_null(reply->register_);
 	region = reply->register_->regions[0]->region;
 	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, HUGE + 4 * PAGE);
+	assert_true(raw_who_am_i(w->raw)->who_am_i->granted <= book_room(BOOK_CHARGE, HUGE + 4 * PAGE));
 	assert_non_null(raw_deregister(w->raw, region)->done);
 	item.length++;
 	assert_true(raw_refused(raw_register(w->raw, &item, 1), KVREG_E_SHORT_HANDLE));
@@ -214,8 +217,8 @@ static void huge_pages_may_be_shared_to_an_odd_length(void **state)
 	item.length = 100;
 	reply = raw_register(w->raw, &item, 1);
 	assert_non_null(reply->register_);
-	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, PAGE);
 	region = reply->register_->regions[0]->region;
+	assert_int_equal(raw_who_am_i(w->raw)->who_am_i->charged, PAGE);
 	assert_non_null(raw_deregister(w->raw, region)->done);
 	assert_non_null(raw_release(w->raw, item.buffer)->done);
 	close(fd);
@@ -253,10 +256,14 @@ static void other_character_devices_are_no_device(void **state)
 
 		if (fd < 0)
 			continue;
-		assert_no_device(w, fd);
+		const Kvreg__Reply *reply = raw_attach(w->raw, fd, w->device.pd);
+		assert_true(raw_refused(reply, KVREG_E_BAD_UVERBS));
+		assert_non_null(strstr(reply->error->detail, "is not of class infiniband_verbs"));
+		close(fd);
 		tried++;
 	}
 	assert_true(tried >= 4);
+	assert_nothing_is_kept(w);
 }
 
 static void a_device_without_a_context_is_no_domain(void **state)

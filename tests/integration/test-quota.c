@@ -124,6 +124,7 @@ static void a_batch_beyond_the_quota_leaves_nothing(void **state)
 	struct holder h = hold(daemon_.socket, 2 * MIB);
 	Kvreg__RegisterItem items[] = { raw_item(h.domain, h.buffer, 2 * MIB),
 					raw_item(h.domain, h.buffer, 2 * MIB) };
+	items[1].iova = 1ull << 30; /* the same again would be the same region */
 	const Kvreg__Reply *reply = raw_register(h.raw, items, COUNT(items));
 
 	assert_true(raw_refused(reply, KVREG_E_LIMIT_QUOTA));

@@ -27,37 +27,32 @@ static struct fuse fuse;
 static struct raw *first; /* the one connection that this user may have */
 static size_t fds;        /* of the supervisor, at the start */
 
-static bool one_child_is_left(void *arg)
-{
-	(void)arg;
-	return daemon_children(&daemon_) == 1;
-}
-
 static int set_up(void **state)
 {
 	const struct daemon_options options = { .config = "[quota]\nsessions_per_uid = 1\n" };
 
 	(void)state;
-	fuse = (struct fuse){ .loop = -1, .backing = -1 };
+	fuse = (struct fuse){ .server = 0 };
 	daemon_start(&daemon_, &options);
 	first = raw_greet(daemon_.socket);
-	require(wait_until(one_child_is_left, NULL));
+	daemon_rest(&daemon_, 1);
 	fds = daemon_fds(&daemon_);
 	return 0;
 }
 
-static bool fds_are_as_before(void *arg)
+/* A session that has ended may be kept a moment longer, now or when they were counted. */
+static bool no_fd_is_left(void *arg)
 {
 	(void)arg;
-	return daemon_fds(&daemon_) == fds;
+	return daemon_fds(&daemon_) <= fds;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
 	fuse_stop(&fuse);
-	assert_true(wait_until(one_child_is_left, NULL));
-	assert_true(wait_until(fds_are_as_before, NULL));
+	daemon_rest(&daemon_, 1);
+	require(wait_until(no_fd_is_left, NULL));
 	assert_non_null(raw_who_am_i(first)->who_am_i);
 	raw_close(first);
 	daemon_end(&daemon_);
@@ -123,7 +118,7 @@ static void a_refused_fuse_file_hangs_nobody(void **state)
 		raws[i] = refused_with(file);
 	for (size_t i = 0; i < COUNT(raws); i++)
 		assert_true(was_refused(raws[i]));
-	assert_true(wait_until(one_child_is_left, NULL));
+	daemon_rest(&daemon_, 1);
 	assert_others_are_served();
 	fuse_kill(&fuse);
 	close(file);
@@ -133,20 +128,24 @@ static void refusals_that_hang_are_bounded(void **state)
 {
 	enum { MANY = 2 * REFUSALS_MAX + REFUSED_WAITING_MAX };
 	struct admin_status status;
+	struct raw *raws[MANY];
 
 	(void)state;
 	fuse_start(&fuse, true);
+	/* Stopped until nobody else holds the files: else we could be the last who does. */
+	require(kill(daemon_.pid, SIGSTOP) == 0);
 	for (size_t i = 0; i < MANY; i++) {
 		int file = fuse_open(&fuse);
-		struct raw *raw = refused_with(file);
 
+		raws[i] = refused_with(file);
 		close(file);
-		assert_true(was_refused(raw));
 	}
+	require(kill(daemon_.pid, SIGCONT) == 0);
+	for (size_t i = 0; i < MANY; i++)
+		assert_true(was_refused(raws[i]));
 	assert_true(admin_status(daemon_.admin_socket, &status));
 	assert_int_equal(status.refused, MANY);
-	if (daemon_children(&daemon_) < REFUSALS_MAX / 2)
-		skip_test("who drops a file of fuseblk does not wait on this kernel");
+	/* They do hang, or this shows nothing. */
 	assert_in_range(daemon_children(&daemon_), 1 + REFUSALS_MAX / 2, 1 + REFUSALS_MAX);
 	assert_others_are_served();
 }
@@ -167,7 +166,7 @@ static void a_refused_lingering_socket_hangs_nobody(void **state)
 	require(kill(daemon_.pid, SIGCONT) == 0);
 	assert_true(was_refused(raw));
 	assert_others_are_served();
-	assert_true(wait_until(one_child_is_left, NULL));
+	daemon_rest(&daemon_, 1);
 	linger_release(&pair);
 }
 

@@ -102,7 +102,7 @@ static void ranges_of_one_buffer_are_charged_by_the_page(void **state)
 {
 	struct world *w = *state;
 	struct kvreg_region *first = must_register(w, 0, 4096);
-	struct kvreg_region *second = must_register(w, 0, 4096);
+	struct kvreg_region *second = must_register(w, 0, 4095);
 	struct kvreg_region *across = must_register(w, 4096 + 100, 4096);
 
 	assert_true(kvreg_handle(first) != kvreg_handle(second));

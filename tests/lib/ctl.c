@@ -2,7 +2,10 @@
 #include "ctl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +43,23 @@ int ctl_run(struct ctl_run *run, const char *path, uid_t uid)
 	return WEXITSTATUS(status);
 }
 
+int ctl_run_copy(struct ctl_run *run, uid_t uid)
+{
+	char dir[] = "/tmp/kvreg-ctl-XXXXXX", command[640], program[64], library[256], path[256];
+	int status;
+
+	require(mkdtemp(dir) && chmod(dir, 0755) == 0);
+	build_path(path, sizeof(path), "kvregctl");
+	build_path(library, sizeof(library), "libkvreg-client.so.0");
+	snprintf(command, sizeof(command), "cp '%s' '%s' %s", path, library, dir);
+	require(system(command) == 0);
+	snprintf(program, sizeof(program), "%s/kvregctl", dir);
+	status = ctl_run(run, program, uid);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	require(system(command) == 0);
+	return status;
+}
+
 const char *ctl_path(void)
 {
 	static char path[4096];
@@ -54,4 +74,26 @@ int ctl_ask(struct ctl_run *run, const char *admin, const char *command, const c
 {
 	*run = (struct ctl_run){ .argv = { NULL, "--admin-socket", admin, command, option } };
 	return ctl_run(run, ctl_path(), 0);
+}
+
+bool is_json(const char *text)
+{
+	char open[64];
+	size_t depth = 0, documents = 0;
+
+	for (const char *p = text; *p; p++) {
+		if (*p == '"')
+			for (p++; *p && *p != '"'; p++)
+				p += *p == '\\' && p[1];
+		if (!*p)
+			return false;
+		if ((*p == '{' || *p == '[') && depth < sizeof(open))
+			open[depth++] = *p == '{' ? '}' : ']';
+		else if (*p == '}' || *p == ']') {
+			if (depth == 0 || open[--depth] != *p)
+				return false;
+			documents += depth == 0;
+		}
+	}
+	return depth == 0 && documents == 1;
 }

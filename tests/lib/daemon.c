@@ -293,6 +293,36 @@ size_t daemon_children(const struct daemon_under_test *d)
 	return n;
 }
 
+struct rest {
+	const struct daemon_under_test *daemon;
+	size_t n;
+};
+
+static bool rests(void *arg)
+{
+	const struct rest *rest = arg;
+	char path[32], line[512] = "";
+	const char *state;
+	FILE *file;
+
+	if (daemon_children(rest->daemon) != rest->n)
+		return false;
+	/* Its children are reaped before all of theirs is freed; then it sleeps. */
+	snprintf(path, sizeof(path), "/proc/%d/stat", rest->daemon->pid);
+	file = fopen(path, "re");
+	require(file && fgets(line, sizeof(line), file));
+	fclose(file);
+	state = strrchr(line, ')');
+	return state && state[2] == 'S';
+}
+
+void daemon_rest(const struct daemon_under_test *d, size_t n)
+{
+	struct rest rest = { d, n };
+
+	require(wait_until(rests, &rest));
+}
+
 /* ---- log ---- */
 
 size_t daemon_log_lines(const struct daemon_under_test *d, const char *words)

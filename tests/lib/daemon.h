@@ -60,6 +60,9 @@ void daemon_end(struct daemon_under_test *d);
 /** daemon_idle() - waits until all books are at zero. */
 void daemon_idle(struct daemon_under_test *d);
 
+/** daemon_rest() - waits until it has @n children, and has dealt with all that happened. */
+void daemon_rest(const struct daemon_under_test *d, size_t n);
+
 /** daemon_fds() - how many descriptors the supervisor has open. */
 size_t daemon_fds(const struct daemon_under_test *d);
 

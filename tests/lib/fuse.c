@@ -4,13 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
-#include <linux/loop.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -20,6 +17,7 @@
 #include "check.h"
 
 #define FILE_NODE 2u
+#define CUSE_NAME "kvreg-test"
 
 /* ---- the server (its protocol is <linux/fuse.h>) ---- */
 
@@ -67,7 +65,18 @@ static void serve_one(int device, const struct fuse_in_header *in)
 	struct fuse_attr_out attr = { .attr = attributes(FUSE_ROOT_ID) };
 	struct fuse_open_out opened = { .fh = 1 };
 
-	if (in->opcode == FUSE_INIT)
+	static const struct {
+		struct cuse_init_out init;
+		char name[sizeof("DEVNAME=" CUSE_NAME)];
+	} cuse = { { .major = FUSE_KERNEL_VERSION,
+		     .minor = FUSE_KERNEL_MINOR_VERSION,
+		     .max_read = 4096,
+		     .max_write = 4096 },
+		   "DEVNAME=" CUSE_NAME };
+
+	if (in->opcode == CUSE_INIT)
+		answer(device, in->unique, &cuse, offsetof(typeof(cuse), name) + sizeof(cuse.name));
+	else if (in->opcode == FUSE_INIT)
 		answer(device, in->unique, &init, sizeof(init));
 	else if (in->opcode == FUSE_LOOKUP)
 		answer(device, in->unique, &entry, sizeof(entry));
@@ -98,55 +107,48 @@ static void serve(int device)
 
 /* ---- the mount ---- */
 
-/* Return: whether there is one, and its name. */
-static bool attach_loop(struct fuse *f, char *ret_name, size_t size)
+static void mount_at(struct fuse *f, int channel)
 {
-	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), number;
+	char options[128];
 
-	if (control < 0)
-		return false;
-	number = ioctl(control, LOOP_CTL_GET_FREE);
-	close(control);
-	snprintf(ret_name, size, "/dev/loop%d", number);
-	f->loop = open(ret_name, O_RDWR | O_CLOEXEC);
-	f->backing = memfd_create("block", MFD_CLOEXEC);
-	require(ftruncate(f->backing, 1 << 20) == 0);
-	return f->loop >= 0 && ioctl(f->loop, LOOP_SET_FD, f->backing) == 0;
-}
-
-static void give_up(struct fuse *f, const char *reason)
-{
-	fuse_stop(f);
-	skip_test(reason);
-}
-
-void fuse_start(struct fuse *f, bool block)
-{
-	char options[128], source[32] = "kvreg-test";
-	int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-
-	*f = (struct fuse){ .loop = -1, .backing = -1 };
-	if (device < 0)
-		skip_test("there is no /dev/fuse");
 	strcpy(f->dir, "/tmp/kvreg-fuse-XXXXXX");
 	require(mkdtemp(f->dir));
 	snprintf(f->file, sizeof(f->file), "%s/file", f->dir);
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other",
-		 device);
-	if ((block && !attach_loop(f, source, sizeof(source))) ||
-	    mount(source, f->dir, block ? "fuseblk" : "fuse", MS_NOSUID | MS_NODEV, options) < 0) {
-		close(device);
-		give_up(f, block ? "a fuseblk file system cannot be mounted here"
-				 : "a FUSE file system cannot be mounted here");
-	}
+		 channel);
+	if (mount("kvreg-test", f->dir, "fuse", MS_NOSUID | MS_NODEV, options) == 0)
+		return;
+	close(channel);
+	rmdir(f->dir);
+	f->dir[0] = '\0';
+	skip_test("a FUSE file system cannot be mounted here");
+}
+
+static bool is_there(void *arg)
+{
+	return access(arg, R_OK | W_OK) == 0;
+}
+
+void fuse_start(struct fuse *f, bool device)
+{
+	int channel = open(device ? "/dev/cuse" : "/dev/fuse", O_RDWR | O_CLOEXEC);
+
+	*f = (struct fuse){ .server = 0 };
+	if (channel < 0)
+		skip_test(device ? "there is no /dev/cuse for us" : "there is no /dev/fuse");
+	if (device)
+		strcpy(f->file, "/dev/" CUSE_NAME);
+	else
+		mount_at(f, channel);
 	fflush(NULL);
 	f->server = fork();
 	require(f->server >= 0);
 	if (f->server == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		serve(device);
+		serve(channel);
 	}
-	close(device);
+	close(channel);
+	require(!device || wait_until(is_there, f->file));
 }
 
 int fuse_open(const struct fuse *f)
@@ -174,10 +176,4 @@ void fuse_stop(struct fuse *f)
 	(void)umount2(f->dir, MNT_DETACH);
 	rmdir(f->dir);
 	f->dir[0] = '\0';
-	if (f->loop >= 0) {
-		ioctl(f->loop, LOOP_CLR_FD, 0);
-		close(f->loop);
-	}
-	if (f->backing >= 0)
-		close(f->backing);
 }

@@ -6,21 +6,20 @@
  * answer to FLUSH, and no signal ends that wait: until the server is dead, who has it as a descriptor
  * and closes it, or ends, hangs. Others (it goes by the name of the process) are answered.
  *
- * On "fuseblk" who drops the last reference to the file waits as well, for an answer to RELEASE: also
- * when the file was in a message that nobody read.
+ * A character device (CUSE) makes who drops the last reference wait as well, for an answer to
+ * RELEASE: also when it was in a message that nobody read. Its server answers that to nobody.
  */
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct fuse {
 	pid_t server;
-	int loop, backing; /* of a block device: fuseblk has one */
-	char dir[32];
+	char dir[32]; /* empty: nothing is mounted */
 	char file[48];
 };
 
-/** fuse_start() - mounts it, or skips the test where nobody may. @block: as fuseblk */
-void fuse_start(struct fuse *f, bool block);
+/** fuse_start() - mounts it, or skips the test where nobody may. @device: a character device */
+void fuse_start(struct fuse *f, bool device);
 
 /** fuse_open() - the file, for read and write. */
 int fuse_open(const struct fuse *f);

@@ -72,6 +72,18 @@ static void selftest_has_its_own(void **state)
 	assert_int_equal(PARSE(&options, "selftest", "--size", "4096"), 0);
 }
 
+static void doctor_has_its_own(void **state)
+{
+	struct options options;
+
+	(void)state;
+	assert_int_equal(PARSE(&options, "doctor"), 0);
+	assert_true(options.fit == 0 && options.nics == 0);
+	assert_int_equal(PARSE(&options, "doctor", "--for", "16G", "--nics", "4"), 0);
+	assert_true(options.fit == 16ull << 30 && options.nics == 4);
+	assert_int_equal(PARSE(&options, "doctor", "--nics", "1024"), 0);
+}
+
 static void help_needs_no_command(void **state)
 {
 	struct options options;
@@ -106,6 +118,12 @@ static void bad_usage_is_told(void **state)
 		{ "selftest", "--size", "-1", NULL },
 		{ "selftest", "--size", "9223372036854775808", NULL },
 		{ "selftest", "--device=", NULL },
+		{ "selftest", "--for", "1M", NULL },
+		{ "doctor", "--for", "0", NULL },
+		{ "doctor", "--for", "-1", NULL },
+		{ "doctor", "--nics", "0", NULL },
+		{ "doctor", "--nics", "1025", NULL },
+		{ "doctor", "--nics", "1K", NULL },
 	};
 	struct options options = { .client = 7 };
 
@@ -117,7 +135,7 @@ static void bad_usage_is_told(void **state)
 
 static void commands_are_found(void **state)
 {
-	static const char *const names[] = { "status", "clients", "regions", "selftest" };
+	static const char *const names[] = { "status", "clients", "regions", "selftest", "doctor" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -134,7 +152,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(defaults_hold),        cmocka_unit_test(options_stand_anywhere),
 		cmocka_unit_test(selftest_has_its_own), cmocka_unit_test(help_needs_no_command),
-		cmocka_unit_test(bad_usage_is_told),    cmocka_unit_test(commands_are_found),
+		cmocka_unit_test(doctor_has_its_own),   cmocka_unit_test(bad_usage_is_told),
+		cmocka_unit_test(commands_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef KVREG_DAEMON_LEASE_H
+#define KVREG_DAEMON_LEASE_H
+/*
+ * Memlock leases: a raised RLIMIT_MEMLOCK of a client process itself, for memory that cannot be
+ * shared with a session.
+ *
+ * A leaseholder is a process, whichever of its connections asked. Its limit is always
+ *
+ *	pinned + open + before		or what a held lease gives, if that is more
+ *
+ * with what the kernel shows as pinned (VmPin), the bytes of its momentary leases that have not
+ * ended, and the limit that it had before the first. Booked is the same without the last: so all
+ * that leases let processes pin is within the quota by construction, at any time; what a process
+ * pins by the limit that it had anyway it could pin without us.
+ *
+ * Whose limit is set: the process that connected, by the number that its pidfd proves before the
+ * call and after it (a number is not used again while its process is there).
+ *
+ * Children inherit a limit. When the last momentary lease of a process ends, or a process with a
+ * held lease does, its kin are looked for and lowered (sweep.h), unless nobody on the host has
+ * forked meanwhile; who ends the lease is answered when that is done. What kin had pinned by then is
+ * booked as long as it is pinned.
+ */
+#include <ev.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+#include <sys/resource.h>
+
+#include "control.pb-c.h"
+#include "daemon/account.h"
+#include "daemon/sweep.h"
+
+struct session;
+struct supervisor;
+
+/** A momentary lease of one connection. */
+struct lease {
+	LIST_ENTRY(lease) link; /* session::leases */
+	uint32_t number;
+	uint64_t bytes;
+};
+
+LIST_HEAD(lease_list, lease);
+
+struct leaseholder {
+	LIST_ENTRY(leaseholder) link; /* supervisor::leaseholders */
+	struct supervisor *supervisor;
+	struct charge charge;
+	uint32_t sessions; /* that refer to it */
+	pid_t pid;
+	uid_t uid;
+	int pidfd;
+	bool gone; /* the process */
+	uint32_t mark;
+	struct rlimit before;
+	uint64_t pinned; /* bytes, as last seen */
+	uint32_t n_open;
+	uint64_t open; /* bytes of momentary leases */
+	uint64_t held; /* limit that a held lease gives; 0: there is none */
+	uint64_t held_booked;
+	uint64_t highest; /* limit since the last sweep; 0: it was not raised */
+	uint64_t since;
+	long last_pid;
+	size_t n_kin;
+	struct kin kin[KIN_MAX];
+	int swept; /* from the child that sweeps; -1: none does */
+	struct ev_io on_swept, on_gone;
+	struct ev_timer look;
+};
+
+LIST_HEAD(leaseholder_list, leaseholder);
+
+/** lease_request() - gives @session's client what it asks for, or refuses; answers either way. */
+void lease_request(struct session *session, const Kvreg__LeaseRequest *request);
+
+/** lease_end() - ends a momentary lease of @session's; the answer may come later. */
+void lease_end(struct session *session, const Kvreg__LeaseEnd *request);
+
+/** lease_forget() - @session's process is gone: its momentary leases end. */
+void lease_forget(struct session *session);
+
+/** lease_leave() - the same, and @session has no leaseholder any more. */
+void lease_leave(struct session *session);
+
+/** lease_is_held() - whether @session's client has a held lease and lives. */
+bool lease_is_held(const struct session *session);
+
+/** lease_booked() - bytes that are booked for all leases of @session's client. */
+uint64_t lease_booked(const struct session *session);
+
+/** leases_fini() - forgets all leaseholders. Their limits are theirs now: nobody lowers them. */
+void leases_fini(struct supervisor *supervisor);
+
+#endif

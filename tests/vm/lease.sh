@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Memlock leases: a process's own registration of private memory, within the quota, and nobody keeps more than that.
+set -u
+# shellcheck source=tests/vm/lib.sh
+. "$KVREG_SRC/tests/vm/lib.sh"
+MIB=$((1 << 20)) OLD=65536
+
+same() { [[ $1 == "$2" ]]; }
+limit_of() { awk '/^Max locked memory/ { print $4 }' "/proc/$1/limits"; }
+limit_is() { [[ $(limit_of "$1") == "$2" ]]; }
+# Rounded up, and with a mark in the last 12 bits.
+limit_near() { (($(limit_of "$1") >= $2 && $(limit_of "$1") < $2 + 12288)); }
+booked() { status_is granted "$1"; }
+leased() { kvregctl clients --json | awk -v pid="$1" '/"pid":/ { p = ($2 + 0 == pid) } /"leased":/ && p { print $2 + 0; exit }'; }
+leased_is() { [[ $(leased "$1") == "$2" ]]; }
+start() { # start NAME UID: connected, with a device
+	client_start "$1" "$2" && say "$1" open && say "$1" device
+}
+
+daemon_start $'[uid 65534]\nbytes = 256M\n[uid 1234]\nbytes = 32M\n[class held-not]\nsocket = /run/kvreg-b/s\nleases = momentary\n[class none]\nsocket = /run/kvreg-c/s\nleases = none'
+
+ok 'a client' start a 65534
+pid=${pid_of[a]}
+ok 'without a lease 64 MiB are refused (ENOMEM)' refused_errno ENOMEM a keep $((64 * MIB))
+ok 'a lease of 64 MiB' say a lease $((64 * MIB))
+ok 'its limit is raised by that' limit_near "$pid" $((64 * MIB + OLD))
+ok 'it is booked' booked $((64 * MIB))
+ok 'and shown with its process' leased_is "$pid" $((64 * MIB))
+ok 'the registration passes' say a keep $((64 * MIB))
+ok 'the kernel has pinned it for the client itself' vm_pin_is "$pid" $((64 * MIB))
+ok 'the lease ends' say a endlease
+ok 'the limit falls to what is pinned and the old one' limit_near "$pid" $((64 * MIB + OLD))
+ok 'no more than the old limit is left' refused_errno ENOMEM a direct $((OLD + 4096))
+ok 'it stays booked while it is pinned' booked $((64 * MIB))
+ok 'a second lease beside it' say a lease $((16 * MIB))
+ok 'both are booked' booked $((80 * MIB))
+ok 'the second one ends' say a endlease
+ok 'only what is pinned is booked' booked $((64 * MIB))
+ok 'it is deregistered' say a unkeep
+ok 'the book follows' eventually booked 0
+ok 'and the limit is the old one' eventually limit_is "$pid" $OLD
+
+# Forked meanwhile.
+say a lease $((32 * MIB))
+ok 'fork: a child' say a fork
+child=$(field pid <<<"$answer")
+ok 'fork: it has inherited the limit' limit_near "$child" $((32 * MIB + OLD))
+ok 'fork: one that hides' say a evade
+hidden=$(field pid <<<"$answer")
+ok 'fork: it has kept nearly all of the limit' test "$(limit_of "$hidden")" -gt $((31 * MIB))
+ok 'fork: its parent is another' test "$(awk '/^PPid:/ { print $2 }' /proc/"$hidden"/status)" != "$pid"
+ok 'fork: one that locks 8 MiB' say a lockchild $((8 * MIB))
+locker=$(field pid <<<"$answer")
+ok 'fork: the lease ends' say a endlease
+ok 'fork: the child has the old limit' limit_is "$child" $OLD
+ok 'fork: so has the one that hid' limit_is "$hidden" $OLD
+ok 'fork: so has the one that locked' limit_is "$locker" $OLD
+ok 'fork: what that one locked is booked' eventually booked $((8 * MIB))
+kill -9 "$child" "$hidden" "$locker"
+ok 'fork: until it is gone' eventually booked 0
+ok 'fork: an innocent process of the user keeps its limit' test "$(limit_of $$)" != $OLD
+client_kill a
+ok 'all of it is gone with the client' eventually status_is sessions 0
+
+# The quota.
+ok 'quota: a client' start q 1234
+ok 'quota: above it' refused LIMIT_QUOTA q lease $((64 * MIB))
+ok 'quota: the numbers are named' grep -q 'of 33554432 bytes are granted, and 67108864 more needed' <<<"$answer"
+ok 'quota: what fits' say q lease $((24 * MIB))
+ok 'quota: brokered bytes count beside it' say q attach 0
+say q alloc $((16 * MIB))
+ok 'quota: they do not fit' refused LIMIT_QUOTA q register
+ok 'quota: who holds it is named' grep -q "held by ${pid_of[q]} (" <<<"$answer"
+say q endlease
+ok 'quota: the lease ended, they fit' say q register
+client_kill q
+eventually status_is sessions 0
+given=0
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	start "m$i" 1234
+	say "m$i" lease $((8 * MIB)) && given=$((given + 1))
+done
+ok 'quota: of ten processes four get 8 of 32 MiB' same $given 4
+ok 'quota: booked is the quota' booked $((32 * MIB))
+sum=0
+for i in 1 2 3 4 5 6 7 8 9 10; do sum=$((sum + $(limit_of "${pid_of[m$i]}") - OLD)); done
+ok 'quota: nor do their limits exceed it together' test $sum -le $((32 * MIB + 10 * 12288))
+for i in 1 2 3 4 5 6 7 8 9 10; do client_kill "m$i"; done
+ok 'quota: all of it comes back' eventually booked 0
+
+# Held.
+ok 'held: a client' start h 65534
+pid=${pid_of[h]}
+ok 'held: 2 x 64 MiB' say h held $((64 * MIB)) 2
+ok 'held: the limit is that of one' limit_near "$pid" $((64 * MIB))
+ok 'held: both are booked' booked $((128 * MIB))
+ok 'held: it registers within' say h keep $((48 * MIB))
+ok 'held: that is no more' booked $((128 * MIB))
+ok 'held: its connection ends' say h close
+ok 'held: its session goes' eventually no_sessions
+ok 'held: it lasts' limit_near "$pid" $((64 * MIB))
+ok 'held: it stays booked' booked $((128 * MIB))
+ok 'held: its client is listed' grep -q '"state": "leasing"' <<<"$(kvregctl clients --json)"
+client_kill h
+ok 'held: it ends with its process' eventually booked 0
+ok 'held: nothing is listed' eventually status_is sessions 0
+ok 'auto: a client' start o 65534
+ok 'auto: as much as the quota allows, by two' say o held 0 2
+ok 'auto: that is half of it' same "$(field bytes <<<"$answer")" $((128 * MIB))
+ok 'auto: all of it is booked' booked $((256 * MIB))
+client_kill o
+ok 'auto: it comes back' eventually booked 0
+
+# By class.
+KVREG_SOCKET=/run/kvreg-b/s start c 65534
+ok 'class: no held one where they are momentary' refused LEASE_FORBIDDEN c held $MIB
+ok 'class: a momentary one' say c lease $MIB
+client_kill c
+KVREG_SOCKET=/run/kvreg-c/s start n 65534
+ok 'class: none where there are none' refused LEASE_FORBIDDEN n lease $MIB
+client_kill n
+eventually status_is sessions 0
+ok 'all books are zero at the end' booked 0
+ok 'the daemon stops in order' daemon_stop
+sed 's/^/# /' "$RUN/daemon.log"
+plan
