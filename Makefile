@@ -4,6 +4,7 @@
 BUILD ?= build
 VERSION := 0.1.0
 SOVERSION := 0
+LIBDIR ?= /usr/local/lib
 
 CC ?= gcc
 CLANG ?= clang
@@ -34,6 +35,8 @@ DAEMON_SRC := $(sort $(wildcard daemon/*.c))
 SESSION_SRC := $(sort $(wildcard daemon/session/*.c))
 CLIENT_SRC := $(sort $(wildcard client/*.c))
 CTL_SRC := $(sort $(wildcard client/ctl/*.c))
+PRELOAD_SRC := $(sort $(wildcard client/preload/*.c))
+RUN_SRC := $(sort $(wildcard client/run/*.c))
 
 GEN_SRC := $(PROTO:%=$(BUILD)/gen/%.pb-c.c)
 GEN_HDR := $(PROTO:%=$(BUILD)/gen/%.pb-c.h) $(BUILD)/include/kvreg-errors.h
@@ -41,9 +44,10 @@ PROTO_OBJ := $(PROTO_SRC:%.c=$(BUILD)/obj/%.o) $(PROTO:%=$(BUILD)/obj/gen/%.pb-c
 obj = $(1:%.c=$(BUILD)/obj/%.o)
 
 LIB := $(BUILD)/libkvreg-client.so.$(SOVERSION)
-PROGRAMS := $(BUILD)/kvregd $(BUILD)/kvregd-session $(BUILD)/kvregctl
+PRELOAD := $(BUILD)/libkvreg-preload.so
+PROGRAMS := $(BUILD)/kvregd $(BUILD)/kvregd-session $(BUILD)/kvregctl $(BUILD)/kvreg-run
 
-all: $(PROGRAMS) $(LIB) $(BUILD)/libkvreg-client.so $(BUILD)/kvreg-client.pc
+all: $(PROGRAMS) $(LIB) $(PRELOAD) $(BUILD)/libkvreg-client.so $(BUILD)/kvreg-client.pc
 
 # ---------------------------------------------------------------- generated
 
@@ -97,6 +101,17 @@ BUNDLE_MAKE = $(MAKE) --no-print-directory -s BUILD=$(BUILD)/bundle BUNDLE=$(BUI
 ifdef BUNDLE
 include client/bundle/bundle.mk
 endif
+
+# The library is inside, with every name of it hidden: one file to preload, and a program that uses
+# libkvreg-client has its own.
+$(PRELOAD): $(call obj,$(PRELOAD_SRC) $(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a client/preload/preload.map
+	$(CC) $(KLDFLAGS) -shared -Wl,-soname,$(@F) -Wl,--version-script=client/preload/preload.map \
+		-Wl,-z,defs -o $@ $(filter %.o %.a,$^) -l:libprotobuf-c.a -lpthread
+
+$(BUILD)/obj/client/run/%.o: KCFLAGS += -DKVREG_LIBDIR='"$(LIBDIR)"'
+
+$(BUILD)/kvreg-run: $(call obj,$(RUN_SRC)) $(BUILD)/obj/client/ctl/format.o $(BUILD)/libkvreg-proto.a $(LIB) | $(BUILD)/libkvreg-client.so
+	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN' -lprotobuf-c
 
 # ---------------------------------------------------------------- tests
 #
