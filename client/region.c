@@ -10,14 +10,17 @@
 #include "client/public.h"
 
 /* The session says how often it has given this one; only then is it worth looking for. */
-static struct made *find_made(const struct kvreg *k, const Kvreg__Region *reply)
+static struct made *find_made(const struct kvreg_domain *domain, const Kvreg__Region *reply,
+			      const struct uverbs_mr *mr)
 {
 	struct kvreg_region *region;
 
 	if (reply->uses < 2)
 		return NULL;
-	LIST_FOREACH(region, &k->regions, link)
-		if (region->made->id == reply->region && region->made->mr.handle == reply->handle)
+	/* Believed only of one that is the same in all that the program knows of it. */
+	LIST_FOREACH(region, &domain->k->regions, link)
+		if (region->domain == domain && region->made->id == reply->region &&
+		    region->made->mr.handle == mr->handle && uverbs_same_mr(&region->made->mr, mr))
 			return region->made;
 	return NULL;
 }
@@ -54,7 +57,14 @@ static int call_register(struct connection *c, Kvreg__RegisterItem *item, struct
 static void region_set(struct kvreg_region *region, const Kvreg__Region *reply,
 		       const Kvreg__RegisterItem *item)
 {
-	struct made *old = find_made(region->domain->k, reply);
+	struct uverbs_mr mr = {
+		.handle = reply->handle,
+		.lkey = reply->lkey,
+		.rkey = reply->rkey,
+		.iova = item->iova,
+		.length = item->length,
+	};
+	struct made *old = find_made(region->domain, reply, &mr);
 
 	if (old) {
 		old->uses++;
@@ -63,13 +73,7 @@ static void region_set(struct kvreg_region *region, const Kvreg__Region *reply,
 		return;
 	}
 	region->made->id = reply->region;
-	region->made->mr = (struct uverbs_mr){
-		.handle = reply->handle,
-		.lkey = reply->lkey,
-		.rkey = reply->rkey,
-		.iova = item->iova,
-		.length = item->length,
-	};
+	region->made->mr = mr;
 }
 
 /* What can fail here fails before the session is asked. */
