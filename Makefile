@@ -206,7 +206,7 @@ $(BUILD)/fuzz-session: $(call fuzz_obj,fuzz-session harness script fields) $(SES
 	$(link_fuzz) $(call fuzz_wrap,control_send handles_init) -lprotobuf-c -lseccomp
 
 $(BUILD)/fuzz-control: $(call fuzz_obj,fuzz-control host harness script fields) $(DAEMON_PART) $(BUILD)/libkvreg-proto.a
-	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer spawn_heir waitid leaf_objects channel_send log_line) \
+	$(link_fuzz) $(call fuzz_wrap,spawn_session spawn_killer spawn_heir spawn_sweep waitid leaf_objects channel_send log_line) \
 		-lev -linih -lcap -lsystemd -lprotobuf-c
 
 $(BUILD)/fuzz-client: $(call fuzz_obj,fuzz-client harness script fields) $(call obj,$(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a

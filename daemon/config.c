@@ -156,6 +156,8 @@ static int set_class(struct parse *p, const char *section, const char *key, cons
 		rule->mode = (mode_t)mode;
 		return *value && !*end && mode <= 0777 ? 0 : -EINVAL;
 	}
+	if (strcmp(key, "leases") == 0)
+		return parse_leases(value, &rule->leases);
 	return told(p, limits_set(&rule->limits, key, value, p->whole));
 }
 

@@ -20,7 +20,8 @@
  * Children inherit a limit. When the last momentary lease of a process ends, or a process with a
  * held lease does, its kin are looked for and lowered (sweep.h), unless nobody on the host has
  * forked meanwhile; who ends the lease is answered when that is done. What kin had pinned by then is
- * booked as long as it is pinned.
+ * booked as long as it is pinned. As long as a process has something pinned by a lease its limit is
+ * above the old one, and children forked then are found a moment later.
  */
 #include <ev.h>
 #include <stdbool.h>
@@ -59,12 +60,13 @@ struct leaseholder {
 	uint64_t open; /* bytes of momentary leases */
 	uint64_t held; /* limit that a held lease gives; 0: there is none */
 	uint64_t held_booked;
-	uint64_t highest; /* limit since the last sweep; 0: it was not raised */
-	uint64_t since;
-	long last_pid;
+	uint64_t highest; /* limit since it was raised; 0: it is not */
+	uint64_t since;   /* when that was */
+	long last_pid;    /* that had been given out then, or at the last sweep */
 	size_t n_kin;
 	struct kin kin[KIN_MAX];
-	int swept; /* from the child that sweeps; -1: none does */
+	int swept;        /* from the child that sweeps; -1: none does */
+	bool sweep_again; /* more was to be looked for while it did */
 	struct ev_io on_swept, on_gone;
 	struct ev_timer look;
 };

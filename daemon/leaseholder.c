@@ -78,7 +78,7 @@ uint64_t leaseholder_limit(const struct leaseholder *holder)
 		return RLIM_INFINITY;
 	if (bytes < holder->held)
 		bytes = holder->held;
-	return bytes > holder->before.rlim_cur ? bytes / MARKS * MARKS + MARKS + holder->mark
+	return bytes > holder->before.rlim_cur ? (bytes + MARKS - 1) / MARKS * MARKS + holder->mark
 					       : bytes;
 }
 
@@ -162,7 +162,6 @@ static void start_sweep(struct leaseholder *holder)
 	pid_t pid;
 
 	sweep.n_spared = find_spared(holder, spared, sizeof(spared) / sizeof(spared[0]));
-	holder->highest = 0;
 	pid = spawn_sweep(&sweep, &holder->swept);
 	if (pid < 0) {
 		log_error("children of client %d keep their limits: %s", holder->pid,
@@ -170,21 +169,26 @@ static void start_sweep(struct leaseholder *holder)
 		return;
 	}
 	supervisor_adopt(holder->supervisor, pid, /* refuses */ false);
+	/* It is the last that was forked; whoever comes after it is for the next one. */
+	holder->last_pid = pid;
 	ev_io_set(&holder->on_swept, holder->swept, EV_READ);
 	ev_io_start(holder->supervisor->loop, &holder->on_swept);
 }
 
-/* With nothing open any more: whoever was forked meanwhile is to be found. */
-static void end_window(struct leaseholder *holder)
+/* With nothing open any more whoever was forked meanwhile is to be found. The limit is raised also
+ * as long as something is pinned by it: then it is looked from time to time. */
+static void find_kin(struct leaseholder *holder)
 {
-	if (holder->highest == 0 || holder->n_open > 0 || holder->swept >= 0 ||
-	    (holder->held && !holder->gone))
+	if (holder->highest == 0 || holder->n_open > 0 || (holder->held && !holder->gone))
 		return;
-	if (!holder->gone && holder->last_pid >= 0 && holder->last_pid == sweep_last_pid()) {
-		holder->highest = 0;
+	if (holder->swept >= 0) {
+		holder->sweep_again = true;
 		return;
 	}
-	start_sweep(holder);
+	if (holder->last_pid < 0 || holder->last_pid != sweep_last_pid())
+		start_sweep(holder);
+	if (holder->swept < 0 && (holder->gone || holder->pinned == 0))
+		holder->highest = 0;
 }
 
 bool leaseholder_is_swept(const struct leaseholder *holder)
@@ -229,7 +233,11 @@ static void on_swept(struct ev_loop *loop, struct ev_io *watcher, int events)
 	ev_io_stop(loop, watcher);
 	fd_close(&holder->swept);
 	settle(holder);
-	end_window(holder);
+	if (holder->gone || holder->pinned == 0)
+		holder->highest = 0;
+	if (holder->sweep_again)
+		find_kin(holder);
+	holder->sweep_again = false;
 	if (leaseholder_is_swept(holder))
 		lease_swept(holder);
 	if (is_idle(holder))
@@ -245,7 +253,7 @@ static void on_gone(struct ev_loop *loop, struct ev_io *watcher, int events)
 	holder->gone = true;
 	holder->pinned = holder->held = holder->held_booked = 0;
 	settle(holder);
-	end_window(holder);
+	find_kin(holder);
 	if (is_idle(holder))
 		holder_free(holder);
 }
@@ -257,7 +265,7 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 	(void)loop;
 	(void)events;
 	settle(holder);
-	end_window(holder);
+	find_kin(holder);
 	if (is_idle(holder))
 		holder_free(holder);
 }
@@ -402,7 +410,7 @@ void leaseholder_close(struct leaseholder *holder, uint64_t bytes)
 	holder->open -= bytes;
 	holder->n_open--;
 	settle(holder);
-	end_window(holder);
+	find_kin(holder);
 }
 
 int leaseholder_hold(struct leaseholder *holder, uint64_t limit, uint64_t total,

@@ -202,6 +202,9 @@ static void time_passes(void)
 			fire(&ends[i].session->drained);
 		sweep();
 	}
+	/* One process has all the leases. */
+	if (!LIST_EMPTY(&supervisor.leaseholders))
+		fire(&LIST_FIRST(&supervisor.leaseholders)->look);
 }
 
 static void fire_io(struct ev_io *watcher)
@@ -273,8 +276,15 @@ static void add(struct amounts *sum, const struct amounts *more)
 static void check_books(void)
 {
 	const struct session *session;
+	const struct leaseholder *holder;
 	struct amounts total = { { 0 } }, classes[CLASSES] = { { { 0 } } };
 
+	LIST_FOREACH(holder, &supervisor.leaseholders, link) {
+		add(&total, &holder->charge.held);
+		add(&classes[holder->charge.uid->klass], &holder->charge.held);
+	}
+	must(LIST_EMPTY(&supervisor.leaseholders) ||
+	     !LIST_NEXT(LIST_FIRST(&supervisor.leaseholders), link));
 	LIST_FOREACH(session, &supervisor.sessions, link) {
 		/* cppcheck-suppress uninitvar */
 		bool is_client = session->role == KVREG__ROLE__ROLE_CLIENT;

@@ -117,8 +117,37 @@ static void held(void)
 	seed_save("control", "held");
 }
 
+static void leases(void)
+{
+	Kvreg__LeaseRequest request = KVREG__LEASE_REQUEST__INIT;
+	Kvreg__LeaseMemlock lease = KVREG__LEASE_MEMLOCK__INIT;
+	Kvreg__LeaseEnd end = KVREG__LEASE_END__INIT;
+
+	request.lease = &lease;
+	seed_step(CONTROL_HOST, RAISES_LIMITS);
+	seed_step(CONTROL_CLIENT, 0);
+	seed_step(CONTROL_CLIENT, 1);
+	for (unsigned int who = 0; who < 2; who++) {
+		request.seq = end.seq = who + 1;
+		lease.bytes = 4096;
+		up(who, UP(lease, LEASE, &request));
+		lease.bytes = 1ull << 40;
+		up(who, UP(lease, LEASE, &request));
+		end.lease = 1;
+		up(who, UP(lease_end, LEASE_END, &end));
+	}
+	lease.held = true;
+	lease.processes = 2;
+	lease.bytes = 0;
+	up(0, UP(lease, LEASE, &request));
+	seed_step(CONTROL_TIME, 0);
+	seed_step(CONTROL_READ, 0);
+	seed_save("control", "leases");
+}
+
 void seed_control(void)
 {
+	leases();
 	Kvreg__Violation violation = KVREG__VIOLATION__INIT;
 
 	control_lives("life", 0, 0);

@@ -258,6 +258,8 @@ static void every_slip_names_its_line(void **state)
 		{ "[quota]\nbytes_per_uid = 5G\n", ":2: [quota] bytes_per_uid: unknown key" },
 		{ "[quota]\n_per_uid = 5\n", ":2: [quota] _per_uid: unknown key" },
 		{ "[quota]\nregions_per = 5\n", ":2: [quota] regions_per: unknown key" },
+		{ "[class a]\nleases = some\n", ":2: [class a] leases: not a value" },
+		{ "[quota]\nleases = 1\n", ":2: [quota] leases: not a value" },
 		{ "[class a]\nmode = 8\n", ":2: [class a] mode: not a value" },
 		{ "[uid ]\nbytes = 1G\n", "bytes" },
 		{ "[uid 5]\nbits = 1G\n", ":2: [uid 5] bits: unknown key" },
@@ -305,7 +307,8 @@ static void a_class_has_a_socket_and_bounds(void **state)
 	struct config config;
 
 	(void)state;
-	assert_int_equal(load("[class team-a]\nsocket = /run/x/s\nmode = 0660\nbytes = 8K\n"
+	assert_int_equal(load("[quota]\nleases = none\n[class team-a]\nsocket = /run/x/s\nleases = "
+			      "momentary\nmode = 0660\nbytes = 8K\n"
 			      "[class b]\nsocket = /run/y/s\nsessions = 3\n",
 			      &config),
 			 0);
@@ -318,6 +321,9 @@ static void a_class_has_a_socket_and_bounds(void **state)
 	assert_true(config.classes[1].limits.most[BOOK_SESSIONS] == NO_LIMIT);
 	assert_int_equal(config.classes[2].mode, 0666);
 	assert_int_equal(config.classes[2].limits.most[BOOK_SESSIONS], 3);
+	assert_int_equal(config.classes[0].leases, LEASES_NONE);
+	assert_int_equal(config.classes[1].leases, LEASES_MOMENTARY);
+	assert_int_equal(config.classes[2].leases, LEASES_ALL);
 	config_fini(&config);
 	assert_int_equal(load("[class a]\nbytes = 8K\n", &config), -EINVAL);
 	assert_int_equal(load("[class A]\nsocket = /x\n", &config), -EINVAL);

@@ -14,7 +14,7 @@ booked() { status_is granted "$1"; }
 leased() { kvregctl clients --json | awk -v pid="$1" '/"pid":/ { p = ($2 + 0 == pid) } /"leased":/ && p { print $2 + 0; exit }'; }
 leased_is() { [[ $(leased "$1") == "$2" ]]; }
 start() { # start NAME UID: connected, with a device
-	client_start "$1" "$2" && say "$1" open && say "$1" device
+	client_program=leaser client_start "$1" "$2" && say "$1" open && say "$1" device
 }
 
 daemon_start $'[uid 65534]\nbytes = 256M\n[uid 1234]\nbytes = 32M\n[class held-not]\nsocket = /run/kvreg-b/s\nleases = momentary\n[class none]\nsocket = /run/kvreg-c/s\nleases = none'
@@ -30,7 +30,7 @@ ok 'the registration passes' say a keep $((64 * MIB))
 ok 'the kernel has pinned it for the client itself' vm_pin_is "$pid" $((64 * MIB))
 ok 'the lease ends' say a endlease
 ok 'the limit falls to what is pinned and the old one' limit_near "$pid" $((64 * MIB + OLD))
-ok 'no more than the old limit is left' refused_errno ENOMEM a direct $((OLD + 4096))
+ok 'no more than the old limit is left' refused_errno ENOMEM a keep $((OLD + 4096))
 ok 'it stays booked while it is pinned' booked $((64 * MIB))
 ok 'a second lease beside it' say a lease $((16 * MIB))
 ok 'both are booked' booked $((80 * MIB))
@@ -67,13 +67,15 @@ ok 'quota: a client' start q 1234
 ok 'quota: above it' refused LIMIT_QUOTA q lease $((64 * MIB))
 ok 'quota: the numbers are named' grep -q 'of 33554432 bytes are granted, and 67108864 more needed' <<<"$answer"
 ok 'quota: what fits' say q lease $((24 * MIB))
-ok 'quota: brokered bytes count beside it' say q attach 0
-say q alloc $((16 * MIB))
-ok 'quota: they do not fit' refused LIMIT_QUOTA q register
+client_start b 1234
+say b open && say b device && say b attach 0 && say b alloc $((16 * MIB))
+ok 'quota: brokered bytes do not fit beside it' refused LIMIT_QUOTA b register
 ok 'quota: who holds it is named' grep -q "held by ${pid_of[q]} (" <<<"$answer"
 say q endlease
-ok 'quota: the lease ended, they fit' say q register
+ok 'quota: the lease ended, they fit' say b register
+ok 'quota: and then no such lease' refused LIMIT_QUOTA q lease $((24 * MIB))
 client_kill q
+client_kill b
 eventually status_is sessions 0
 given=0
 for i in 1 2 3 4 5 6 7 8 9 10; do

@@ -96,7 +96,7 @@ client_start() { # client_start NAME UID [MEMLOCK KiB]
 		for i in "${in_of[@]}" "${out_of[@]}"; do exec {i}>&-; done
 		ulimit -l "$memlock"
 		exec setpriv --reuid="$uid" --regid="$uid" --clear-groups --inh-caps=-all --no-new-privs \
-			"$KVREG_BUILD/tests/vm/worker" "$name" <"$RUN/$name.in" >"$RUN/$name.out"
+			"$KVREG_BUILD/tests/vm/${client_program-worker}" "$name" <"$RUN/$name.in" >"$RUN/$name.out"
 	) &
 	pid_of[$name]=$!
 	exec {i}>"$RUN/$name.in" {o}<"$RUN/$name.out"

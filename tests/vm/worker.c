@@ -13,9 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "client/ctl/loopback.h"
@@ -32,8 +30,6 @@ struct worker {
 	struct kvreg_domain *domain;
 	struct kvreg_buffer *buffer;
 	struct kvreg_region *region, *again;
-	struct kvreg_lease *lease;
-	struct ibv_mr *kept; /* private memory, registered directly */
 	uint8_t *address;
 	uint64_t size;
 	uint64_t offset, length; /* of the region within the buffer */
@@ -106,148 +102,6 @@ static int do_direct(struct worker *w, char **args)
 		       strerror(errno));
 	}
 	munmap(memory, size);
-	return 0;
-}
-
-/* The same, and it stays registered. */
-static int do_keep(struct worker *w, char **args)
-{
-	size_t size = strtoull(args[0], NULL, 0);
-	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return failed_verbs(w, -errno);
-	errno = 0;
-	w->kept = ibv_reg_mr(w->lb.pd, memory, size, ACCESS);
-	if (w->kept)
-		return done(0);
-	printf("error errno=%s\n", strerrorname_np(errno));
-	munmap(memory, size);
-	return 0;
-}
-
-static int do_unkeep(struct worker *w, char **args)
-{
-	void *memory = w->kept->addr;
-	size_t size = w->kept->length;
-
-	(void)args;
-	ibv_dereg_mr(w->kept);
-	munmap(memory, size);
-	return done(0);
-}
-
-/* lease BYTES */
-static int do_lease(struct worker *w, char **args)
-{
-	int r = kvreg_lease_memlock(w->k, strtoull(args[0], NULL, 0), NULL, &w->lease);
-
-	if (r < 0)
-		return failed(r);
-	printf("ok limit=%" PRIu64 " bytes=%" PRIu64 "\n", kvreg_lease_limit(w->lease),
-	       kvreg_lease_bytes(w->lease));
-	return 0;
-}
-
-static int do_endlease(struct worker *w, char **args)
-{
-	(void)args;
-	return done(kvreg_lease_end(w->lease));
-}
-
-/* held BYTES [PROCESSES] */
-static int do_held(struct worker *w, char **args)
-{
-	struct kvreg_lease_options options = { .size = sizeof(options), .held = 1 };
-	struct kvreg_lease *lease;
-	int r;
-
-	options.processes = (uint32_t)strtoul(args[1], NULL, 0);
-	r = kvreg_lease_memlock(w->k, strtoull(args[0], NULL, 0), &options, &lease);
-	if (r < 0)
-		return failed(r);
-	printf("ok limit=%" PRIu64 " bytes=%" PRIu64 "\n", kvreg_lease_limit(lease),
-	       kvreg_lease_bytes(lease));
-	return 0;
-}
-
-static int do_limit(struct worker *w, char **args)
-{
-	struct rlimit limit;
-
-	(void)w;
-	(void)args;
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	printf("ok soft=%" PRIu64 " hard=%" PRIu64 "\n", (uint64_t)limit.rlim_cur,
-	       (uint64_t)limit.rlim_max);
-	return 0;
-}
-
-/* A child of a child, whose parent is gone, and which has lowered its limit by two pages. */
-static void evade(int out)
-{
-	struct rlimit limit;
-	pid_t pid;
-
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	limit.rlim_cur = limit.rlim_max = limit.rlim_max / 4096 * 4096 - 8192;
-	setrlimit(RLIMIT_MEMLOCK, &limit);
-	setsid();
-	pid = getpid();
-	if (write(out, &pid, sizeof(pid)) < 0)
-		_exit(1);
-	close(0);
-	close(1);
-	for (;;)
-		pause();
-}
-
-static int do_evade(struct worker *w, char **args)
-{
-	int ends[2];
-	pid_t pid;
-
-	(void)args;
-	if (pipe(ends) < 0)
-		return failed_verbs(w, -errno);
-	pid = fork();
-	if (pid == 0) {
-		if (fork() == 0)
-			evade(ends[1]);
-		_exit(0);
-	}
-	waitpid(pid, NULL, 0);
-	if (read(ends[0], &pid, sizeof(pid)) != sizeof(pid))
-		return failed_verbs(w, -EIO);
-	printf("ok pid=%d\n", pid);
-	return 0;
-}
-
-/* lockchild BYTES: a child that has locked so much, and does nothing. */
-static int do_lockchild(struct worker *w, char **args)
-{
-	size_t size = strtoull(args[0], NULL, 0);
-	int ends[2], r = 0;
-	pid_t pid;
-
-	if (pipe(ends) < 0)
-		return failed_verbs(w, -errno);
-	pid = fork();
-	if (pid == 0) {
-		void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				    -1, 0);
-
-		r = mlock(memory, size) < 0 ? -errno : 0;
-		if (write(ends[1], &r, sizeof(r)) < 0)
-			_exit(1);
-		close(0);
-		close(1);
-		for (;;)
-			pause();
-	}
-	if (read(ends[0], &r, sizeof(r)) != sizeof(r) || r < 0)
-		return failed_verbs(w, r < 0 ? r : -EIO);
-	printf("ok pid=%d\n", pid);
 	return 0;
 }
 
@@ -536,37 +390,14 @@ static const struct {
 	const char *name;
 	int (*run)(struct worker *w, char **args);
 } commands[] = {
-	{ "open", do_open },
-	{ "device", do_device },
-	{ "connect", do_connect },
-	{ "direct", do_direct },
-	{ "attach", do_attach },
-	{ "alloc", do_alloc },
-	{ "short", do_short },
-	{ "register", do_register },
-	{ "move", do_move },
-	{ "foreign", do_foreign },
-	{ "destroy", do_destroy },
-	{ "whoami", do_whoami },
-	{ "pin", do_pin },
-	{ "deregister", do_deregister },
-	{ "release", do_release },
-	{ "detach", do_detach },
-	{ "close", do_close },
-	{ "leave", do_leave },
-	{ "fork", do_fork },
-	{ "window", do_window },
-	{ "hangup", do_hangup },
-	{ "attack", do_attack },
-	{ "again", do_again },
-	{ "keep", do_keep },
-	{ "unkeep", do_unkeep },
-	{ "lease", do_lease },
-	{ "endlease", do_endlease },
-	{ "held", do_held },
-	{ "limit", do_limit },
-	{ "evade", do_evade },
-	{ "lockchild", do_lockchild },
+	{ "open", do_open },       { "device", do_device },         { "connect", do_connect },
+	{ "direct", do_direct },   { "attach", do_attach },         { "alloc", do_alloc },
+	{ "short", do_short },     { "register", do_register },     { "move", do_move },
+	{ "foreign", do_foreign }, { "destroy", do_destroy },       { "whoami", do_whoami },
+	{ "pin", do_pin },         { "deregister", do_deregister }, { "release", do_release },
+	{ "detach", do_detach },   { "close", do_close },           { "leave", do_leave },
+	{ "fork", do_fork },       { "window", do_window },         { "hangup", do_hangup },
+	{ "attack", do_attack },   { "again", do_again },
 };
 
 static int run(struct worker *w, char *line)
