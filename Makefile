@@ -189,6 +189,13 @@ $(BUILD)/tests/examples/%: tests/examples/%.c $(LIB) client/kvreg-client.h | $(B
 	$(CC) -std=gnu11 -Wall -Wextra -Werror $(CFLAGS) $(LDFLAGS) -Iclient -I$(BUILD)/include -o $@ $< \
 		-L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -libverbs
 
+# Programs that have nothing of kvreg, nor of libibverbs unless they open it themselves.
+UNMODIFIED := $(patsubst tests/unmodified/%.c,$(BUILD)/tests/unmodified/%,$(sort $(wildcard tests/unmodified/*.c)))
+
+$(BUILD)/tests/unmodified/%: tests/unmodified/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror $(CFLAGS) $(LDFLAGS) -o $@ $< -ldl -lpthread
+
 # Fuzzers: libFuzzer on the parts of the programs that read what somebody else wrote. In a build of
 # their own (FUZZ_MAKE), with clang; tests/fuzz/run runs them. What a fuzzer replaces, it names.
 FUZZERS := session control client config
@@ -237,7 +244,7 @@ $(BUILD)/obj/tests/attack/%.o: tests/attack/%.c | $(GEN_HDR)
 
 ATTACK := $(BUILD)/attack/kvregd-session $(BUILD)/attack/kvregd
 
-tests: $(ATTACK) $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES)
+tests: $(ATTACK) $(UNIT_TESTS) $(INTEGRATION_TESTS) $(VM_PROGRAMS) $(EXAMPLES) $(UNMODIFIED)
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +19,9 @@ struct link {
 
 struct lender {
 	pid_t owner;
-	sem_t room; /* leases that a connection may have yet */
+	pthread_cond_t one_ended;
+	unsigned int loans; /* that threads have or ask for */
+	unsigned int ended; /* of them, so far; modulo */
 	pthread_mutex_t lock;
 	struct link *link;     /* NULL: none is open */
 	_Atomic int sock;      /* of @link, for a child to close; -1 */
@@ -63,8 +64,8 @@ static struct lender *lender_new(void)
 		return NULL;
 	lender->owner = getpid();
 	lender->sock = -1;
-	sem_init(&lender->room, /* shared */ 0, LEASES_PER_SESSION);
 	pthread_mutex_init(&lender->lock, /* attributes */ NULL);
+	pthread_cond_init(&lender->one_ended, /* attributes */ NULL);
 	return lender;
 }
 
@@ -90,8 +91,8 @@ static struct lender *lender_get(void)
 		disown(lender);
 		return fresh;
 	}
+	pthread_cond_destroy(&fresh->one_ended);
 	pthread_mutex_destroy(&fresh->lock);
-	sem_destroy(&fresh->room);
 	free(fresh);
 	return lender;
 }
@@ -173,20 +174,64 @@ static int take(struct lender *lender, uint64_t bytes, struct loan *ret_loan)
 	return r;
 }
 
+/* Takes a place among the loans. Return: how many had ended by then. */
+static unsigned int place_take(struct lender *lender)
+{
+	unsigned int ended;
+
+	pthread_mutex_lock(&lender->lock);
+	while (lender->loans >= LEASES_PER_SESSION)
+		pthread_cond_wait(&lender->one_ended, &lender->lock);
+	lender->loans++;
+	ended = lender->ended;
+	pthread_mutex_unlock(&lender->lock);
+	return ended;
+}
+
+static void place_leave(struct lender *lender, bool had_loan)
+{
+	pthread_mutex_lock(&lender->lock);
+	lender->loans--;
+	if (had_loan)
+		lender->ended++;
+	pthread_cond_broadcast(&lender->one_ended);
+	pthread_mutex_unlock(&lender->lock);
+}
+
+/* Return: whether a loan has ended since @ended; false: no other thread has one that could. */
+static bool wait_for_others(struct lender *lender, unsigned int ended)
+{
+	bool one;
+
+	pthread_mutex_lock(&lender->lock);
+	while (lender->ended == ended && lender->loans > 0)
+		pthread_cond_wait(&lender->one_ended, &lender->lock);
+	one = lender->ended != ended;
+	pthread_mutex_unlock(&lender->lock);
+	return one;
+}
+
+static bool is_quota(void)
+{
+	return kvreg_error_code(kvreg_last_error()) == KVREG_E_LIMIT_QUOTA;
+}
+
 int lender_take(uint64_t bytes, struct loan *ret_loan)
 {
 	struct lender *lender = lender_get();
+	unsigned int ended;
 	int r;
 
 	if (!lender)
 		return -ENOMEM;
-	while (sem_wait(&lender->room) < 0)
-		;
-	r = take(lender, bytes, ret_loan);
-	if (r < 0 && is_lost())
+	do {
+		ended = place_take(lender);
 		r = take(lender, bytes, ret_loan);
-	if (r < 0)
-		sem_post(&lender->room);
+		if (r < 0 && is_lost())
+			r = take(lender, bytes, ret_loan);
+		if (r < 0)
+			place_leave(lender, /* had_loan */ false);
+	} while (r < 0 && is_quota() && wait_for_others(lender, ended));
 	return r;
 }
 
@@ -198,5 +243,5 @@ void lender_give_back(struct loan *loan)
 	r = kvreg_lease_end(loan->lease);
 	has_moved(loan->lender);
 	link_leave(loan->lender, loan->link, r < 0);
-	sem_post(&loan->lender->room);
+	place_leave(loan->lender, /* had_loan */ true);
 }

@@ -14,6 +14,10 @@
  * have held: it makes a lender of its own when it needs one, and closes its copy of the socket. There
  * are no handlers of pthread_atfork(): clone(2) does not run them.
  *
+ * Quota. While a call runs under its lease, both what it has pinned and what it has leased are booked.
+ * So threads that register at once can meet a quota that each in its turn would not: who is refused
+ * for it asks again when another thread's loan has ended, until there is none that could.
+ *
  * The limit is the process's: while any lease begins or ends, no thread can know which limit its own
  * call met. lender_mark() and lender_moved() say whether that may have been so.
  */
@@ -40,7 +44,8 @@ bool lender_moved(unsigned int mark);
  * lender_take() - raises the limit by @bytes, for one call.
  * @ret_loan: to be given back with lender_give_back(), by the same thread
  *
- * Waits while as many threads have a loan as a connection can have leases.
+ * Waits while as many threads have a loan as a connection can have leases, and for other threads'
+ * loans when the quota is exhausted.
  *
  * Return: 0; or -errno, and kvreg_last_error() says why (not of -ENOMEM with code OK).
  */
