@@ -116,7 +116,8 @@ $(BUILD)/kvreg-run: $(call obj,$(RUN_SRC)) $(BUILD)/obj/client/ctl/format.o $(BU
 # ---------------------------------------------------------------- tests
 #
 # A unit test is named after the part it tests and is linked with that part's objects: test-proto-*,
-# test-daemon-*, test-session-*, test-client-*, test-ctl-*. Integration tests start the programs.
+# test-daemon-*, test-session-*, test-client-*, test-ctl-*, test-preload-*, test-run-*. Integration
+# tests start the programs.
 
 TEST_CFLAGS = $(KCFLAGS) -UNDEBUG -DKVREG_BUILD='"$(abspath $(BUILD))"' -DKVREG_SRC='"$(CURDIR)"' -Iclient -Itests/lib
 TEST_LIBS := -lcmocka -lprotobuf-c -lpthread
@@ -129,6 +130,7 @@ TEST_LIB_OBJ := $(patsubst tests/lib/%.c,$(BUILD)/obj/tests/lib/%.o,$(sort $(wil
 
 DAEMON_PART := $(filter-out %/kvregd.o,$(call obj,$(DAEMON_SRC)))
 SESSION_PART := $(filter-out %/kvregd-session.o,$(call obj,$(SESSION_SRC)))
+RUN_PART := $(filter-out %/kvreg-run.o,$(call obj,$(RUN_SRC)))
 CTL_PART := $(filter-out %/kvregctl.o,$(call obj,$(CTL_SRC)))
 
 link_unit = $(CC) $(TEST_CFLAGS) $(CFLAGS) $(KLDFLAGS) -MMD -MP -MF $(BUILD)/obj/$(@F).d -o $@ $< \
@@ -154,6 +156,16 @@ $(BUILD)/tests/unit/test-ctl-%: tests/unit/test-ctl-%.c $(CTL_PART) $(BUILD)/lib
 		| $(BUILD)/libkvreg-client.so
 	@mkdir -p $(@D)
 	$(link_unit) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN/../..' -lsmartcols -libverbs
+
+# ioctl(2) of such a program is ours. The kernel behind it, in one of them, is the test's.
+$(BUILD)/tests/unit/test-preload-ioctl: LDFLAGS += -Wl,--wrap=kernel_verbs -Wl,--wrap=settings
+$(BUILD)/tests/unit/test-preload-%: tests/unit/test-preload-%.c $(call obj,$(PRELOAD_SRC) $(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(link_unit)
+
+$(BUILD)/tests/unit/test-run-%: tests/unit/test-run-%.c $(RUN_PART) $(BUILD)/obj/client/ctl/format.o $(BUILD)/libkvreg-proto.a
+	@mkdir -p $(@D)
+	$(link_unit)
 
 $(BUILD)/obj/tests/lib/%.o: tests/lib/%.c | $(GEN_HDR)
 	@mkdir -p $(@D)

@@ -32,10 +32,10 @@ static void say(const struct failure *f)
 }
 
 /* Lock-free, so that a child forked meanwhile can go on. */
-static bool is_news(const struct verbs_call *call, int errnum, enum kvreg_code code)
+static bool is_news(unsigned int kind, int errnum, enum kvreg_code code)
 {
 	static _Atomic uint64_t told[CAUSES_MAX];
-	uint64_t cause = (uint64_t)code << 32 | (uint64_t)(call->kind & 0xff) << 24 |
+	uint64_t cause = (uint64_t)code << 32 | (uint64_t)(kind & 0xff) << 24 |
 			 (uint64_t)(errnum & 0xffff) << 8 | 1;
 
 	if (settings()->verbose)
@@ -56,7 +56,7 @@ void say_failed(const struct verbs_call *call, int errnum, const struct evidence
 	struct failure f;
 	int code = diagnose(call, errnum, e, &f);
 
-	if (is_news(call, errnum, (enum kvreg_code)code))
+	if (is_news(call->kind, errnum, (enum kvreg_code)code))
 		say(&f);
 }
 
@@ -73,7 +73,8 @@ static void without_daemon(const struct verbs_call *call, int errnum, const stru
 		    why.detail, kvreg_error_name(error), kvreg_error_detail(error));
 	snprintf(f.hint, sizeof(f.hint), "%.280s; or raise the limit (ulimit -l, LimitMEMLOCK)",
 		 kvreg_error_hint(error));
-	if (is_news(call, 0, code))
+	/* Once, whatever had failed. */
+	if (is_news(0, 0, code))
 		say(&f);
 }
 
@@ -95,7 +96,7 @@ void say_refused(const struct verbs_call *call, int errnum, const struct evidenc
 	failure_set(&f, code, kvreg_error_stage(error), "%.250s; for %s of %" PRIu64 " bytes",
 		    kvreg_error_detail(error), call->name, call->length);
 	snprintf(f.hint, sizeof(f.hint), "%s", kvreg_error_hint(error));
-	if (is_news(call, errnum, code))
+	if (is_news(call->kind, errnum, code))
 		say(&f);
 }
 
