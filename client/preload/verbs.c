@@ -91,7 +91,7 @@ static int descriptor(const union buffer *b, uint16_t id)
 
 static bool read_reg_mr(const union buffer *b, struct verbs_call *call)
 {
-	struct ib_uverbs_reg_mr in;
+	struct ib_uverbs_reg_mr in = { 0 };
 
 	if (!input(b, UVERBS_ATTR_CORE_IN, &in, sizeof(in)))
 		return false;
@@ -104,7 +104,7 @@ static bool read_reg_mr(const union buffer *b, struct verbs_call *call)
 
 static bool read_rereg_mr(const union buffer *b, struct verbs_call *call)
 {
-	struct ib_uverbs_rereg_mr in;
+	struct ib_uverbs_rereg_mr in = { 0 };
 
 	if (!input(b, UVERBS_ATTR_CORE_IN, &in, sizeof(in)) || !(in.flags & REREG_TRANSLATION))
 		return false;

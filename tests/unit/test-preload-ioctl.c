@@ -364,6 +364,7 @@ PROCESS_TEST(a_child_has_a_connection_of_its_own)
 		leased = 0;
 		needed = MIB;
 		reg_mr(MIB);
+		assert(!strstr(said(), "FORKED"));
 		/* One socket is closed, and another opened in its place. */
 		_exit(fake_count_fds() != before);
 	}

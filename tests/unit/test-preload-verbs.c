@@ -172,6 +172,9 @@ static void what_the_kernel_would_not_believe_is_not_believed(void **state)
 	buffer.hdr.num_attrs++;
 	assert_int_equal(verbs_read(&buffer).kind, VERBS_OTHER);
 	verbs_reg_mr(&buffer, &in, 4096, 4096);
+	buffer.hdr.length += 16; /* one more than is counted */
+	assert_int_equal(verbs_read(&buffer).kind, VERBS_OTHER);
+	verbs_reg_mr(&buffer, &in, 4096, 4096);
 	buffer.hdr.num_attrs = 0xffff;
 	buffer.hdr.length = 0xffff;
 	assert_int_equal(verbs_read(&buffer).kind, VERBS_OTHER);

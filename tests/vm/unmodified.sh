@@ -70,7 +70,7 @@ programs() {
 	three EPERM 0 'ib_send_lat' ib_send_lat -d rxe0 -x 1 -n 10 -p PORT -- $ip
 	three ENOMEM 64 'ibv_rc_pingpong, data verified' ibv_rc_pingpong -d rxe0 -g 1 -s 2000000 -n 10 -c -p PORT -- $ip
 	three EPERM 0 'ibv_ud_pingpong' ibv_ud_pingpong -d rxe0 -g 1 -n 10 -p PORT -- $ip
-	export UCX_TLS=rc_v,ud_v UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=1
+	export UCX_TLS=rc_v,ud_v UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0
 	three ENOMEM 64 'ucx_perftest put' ucx_perftest -t ucp_put_bw -s $MIB -n 10 -w 1 -p PORT -- $ip
 	three ENOMEM 64 'ucx_perftest tag' ucx_perftest -t tag_bw -s $MIB -n 10 -w 1 -p PORT -- $ip
 	fixed_port=47592
