@@ -111,7 +111,7 @@ $(PRELOAD): $(call obj,$(PRELOAD_SRC) $(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a c
 $(BUILD)/obj/client/run/%.o: KCFLAGS += -DKVREG_LIBDIR='"$(LIBDIR)"'
 
 $(BUILD)/kvreg-run: $(call obj,$(RUN_SRC)) $(BUILD)/obj/client/ctl/format.o $(BUILD)/libkvreg-proto.a $(LIB) | $(BUILD)/libkvreg-client.so
-	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN' -lprotobuf-c
+	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN' $(LIBPROTOBUF)
 
 # ---------------------------------------------------------------- tests
 #

@@ -10,7 +10,7 @@
 
 # What the tar holds, beside headers, the Python module and licences. A program or library is a target of the Makefile, linked with
 # $(KLDFLAGS), and with $(LIBPROTOBUF) where it speaks the protocol.
-BUNDLED := kvregctl libkvreg-client.so.$(SOVERSION)
+BUNDLED := kvregctl kvreg-run libkvreg-preload.so libkvreg-client.so.$(SOVERSION)
 BUNDLED_FILES := client/python/kvreg.py client/kvreg-client.h $(BUILD)/include/kvreg-errors.h
 # Its licence asks for its notice.
 PROTOBUF_LICENSE := /usr/share/doc/libprotobuf-c-dev/copyright
