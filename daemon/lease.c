@@ -10,6 +10,7 @@
 
 #include "daemon/holders.h"
 #include "daemon/leaseholder.h"
+#include "daemon/leaselimit.h"
 #include "daemon/log.h"
 #include "daemon/session.h"
 #include "daemon/supervisor.h"
@@ -103,6 +104,9 @@ static int hold(struct session *session, const Kvreg__LeaseMemlock *wish, struct
 		bytes = leaseholder_most(holder) / processes / PAGE * PAGE;
 	else if (!round_up(wish->bytes, &bytes))
 		bytes = UINT64_MAX;
+	/* Nothing is left: one page is refused, with the numbers. */
+	if (bytes == 0)
+		bytes = PAGE;
 	if (__builtin_mul_overflow(bytes, processes, &total))
 		total = UINT64_MAX;
 	r = leaseholder_hold(holder, bytes, total, &quota);
@@ -151,7 +155,7 @@ void lease_request(struct session *session, const Kvreg__LeaseRequest *request)
 	if (r == 0)
 		r = wish->held ? hold(session, wish, &a) : open_lease(session, wish, &a);
 	if (r == 0) {
-		a.lease.limit = leaseholder_limit(session->leaseholder);
+		a.lease.limit = leaselimit_now(session->leaseholder);
 		a.lease.booked = lease_booked(session);
 	}
 	a.reply.code = r < 0 ? KVREG_E_INTERNAL : (uint32_t)r;

@@ -7,12 +7,18 @@
  *
  * A leaseholder is a process, whichever of its connections asked. Its limit is always
  *
- *	pinned + open + before		or what a held lease gives, if that is more
+ *	kept + open + before		or what a held lease gives, if that is more
  *
- * with what the kernel shows as pinned (VmPin), the bytes of its momentary leases that have not
- * ended, and the limit that it had before the first. Booked is the same without the last: so all
- * that leases let processes pin is within the quota by construction, at any time; what a process
- * pins by the limit that it had anyway it could pin without us.
+ * with the bytes of ended leases that are pinned or locked still (never more than VmPin or VmLck, of
+ * which the larger can only lower it), those of momentary leases that have not ended, and the limit that it had before. Booked is the
+ * same without the last: so all that leases let processes pin is within the quota by construction, at
+ * any time; what a process pins by the limit that it had anyway it could pin without us.
+ *
+ * RLIMIT_MEMLOCK bounds pins and mlock(2) each by itself, so a process can have up to twice what is
+ * booked for it: the one it was leased for, and as much of the other. The kernel knows no better.
+ *
+ * A limit that is not raised is the process's own affair: it is not touched, and read anew when the
+ * next lease begins.
  *
  * Whose limit is set: the process that connected, by the number that its pidfd proves before the
  * call and after it (a number is not used again while its process is there).
@@ -20,8 +26,8 @@
  * Children inherit a limit. When the last momentary lease of a process ends, or a process with a
  * held lease does, its kin are looked for and lowered (sweep.h), unless nobody on the host has
  * forked meanwhile; who ends the lease is answered when that is done. What kin had pinned by then is
- * booked as long as it is pinned. As long as a process has something pinned by a lease its limit is
- * above the old one, and children forked then are found a moment later.
+ * booked as long as it is pinned. As long as a process keeps something its limit is above the old one,
+ * and children forked then are found within LEASE_SWEEP_S.
  */
 #include <ev.h>
 #include <stdbool.h>
@@ -51,11 +57,13 @@ struct leaseholder {
 	uint32_t sessions; /* that refer to it */
 	pid_t pid;
 	uid_t uid;
+	char cgroup[256]; /* of cgroup v2; empty: not known */
 	int pidfd;
 	bool gone; /* the process */
 	uint32_t mark;
 	struct rlimit before;
-	uint64_t pinned; /* bytes, as last seen */
+	rlim_t given;  /* soft limit, as it was last set or read */
+	uint64_t kept; /* bytes of ended leases that are pinned still, as last seen */
 	uint32_t n_open;
 	uint64_t open; /* bytes of momentary leases */
 	uint64_t held; /* limit that a held lease gives; 0: there is none */
@@ -63,9 +71,10 @@ struct leaseholder {
 	uint64_t highest; /* limit since it was raised; 0: it is not */
 	uint64_t since;   /* when that was */
 	long last_pid;    /* that had been given out then, or at the last sweep */
-	size_t n_kin;
-	struct kin kin[KIN_MAX];
+	struct kin_list kin;
 	int swept;        /* from the child that sweeps; -1: none does */
+	double swept_at;  /* seconds of the loop's clock: when the last one began */
+	bool is_last;     /* the limit was not raised any more then */
 	bool sweep_again; /* more was to be looked for while it did */
 	struct ev_io on_swept, on_gone;
 	struct ev_timer look;

@@ -3,153 +3,61 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/leaselimit.h"
 #include "daemon/log.h"
 #include "daemon/session.h"
 #include "daemon/supervisor.h"
 #include "daemon/sysfs.h"
 #include "proto/fdset.h"
-#include "proto/procfs.h"
-
-#define MARKS (1u << MARK_BITS)
-
-static bool is_alive(const struct leaseholder *holder)
-{
-	struct pollfd fd = { .fd = holder->pidfd, .events = POLLIN };
-
-	return !holder->gone && poll(&fd, 1, 0) == 0;
-}
-
-/* ---- what is booked, and what the limit is ---- */
-
-/* What leases take of the quota, with @open bytes open and @held booked for a held one. Pins of the
- * process itself are within the held one as far as it goes. */
-static uint64_t booking(const struct leaseholder *holder, uint64_t open, uint64_t held)
-{
-	uint64_t bytes = holder->pinned > held ? holder->pinned : held;
-
-	if (__builtin_add_overflow(bytes, open, &bytes) ||
-	    __builtin_add_overflow(bytes, kin_pinned(holder->kin, holder->n_kin), &bytes))
-		return UINT64_MAX;
-	return bytes;
-}
-
-/* A process may pin the same memory once for each device, and nobody sees that it is the same. */
-static struct amounts amounts_of(const struct leaseholder *holder, uint64_t bytes)
-{
-	unsigned int devices = holder->charge.books->devices;
-	struct amounts amounts = { { 0 } };
-
-	amounts.of[BOOK_CHARGE] = bytes;
-	amounts.of[BOOK_MEMORY] = bytes / devices + (bytes % devices != 0);
-	return amounts;
-}
-
-/* Return: 0 or KVREG_E_LIMIT_QUOTA: then what was booked stays. */
-static int book(struct leaseholder *holder, uint64_t bytes, struct quota *ret_quota)
-{
-	struct amounts amounts;
-
-	holder->charge.books->devices = sysfs_devices();
-	amounts = amounts_of(holder, bytes);
-	charge_lower(&holder->charge, &amounts);
-	return charge_raise(&holder->charge, &amounts, &amounts, ret_quota);
-}
-
-uint64_t leaseholder_limit(const struct leaseholder *holder)
-{
-	uint64_t bytes = holder->before.rlim_cur;
-
-	if (bytes == RLIM_INFINITY || __builtin_add_overflow(bytes, holder->pinned, &bytes) ||
-	    __builtin_add_overflow(bytes, holder->open, &bytes) || bytes > RLIM_INFINITY - MARKS)
-		return RLIM_INFINITY;
-	if (bytes < holder->held)
-		bytes = holder->held;
-	return bytes > holder->before.rlim_cur ? (bytes + MARKS - 1) / MARKS * MARKS + holder->mark
-					       : bytes;
-}
-
-/* Proved to be that process before, and after: the number was not another's in between. */
-static int set_limit(struct leaseholder *holder)
-{
-	struct rlimit limit = { .rlim_cur = leaseholder_limit(holder) };
-	bool raised = limit.rlim_cur > holder->before.rlim_cur;
-
-	limit.rlim_max =
-		limit.rlim_cur > holder->before.rlim_max ? limit.rlim_cur : holder->before.rlim_max;
-	if (!is_alive(holder))
-		return -ESRCH;
-	if (prlimit(holder->pid, RLIMIT_MEMLOCK, &limit, NULL) < 0)
-		return -errno;
-	if (raised && limit.rlim_cur > holder->highest)
-		holder->highest = limit.rlim_cur;
-	return is_alive(holder) ? 0 : -ESRCH;
-}
-
-static void look_at(struct leaseholder *holder)
-{
-	struct proc_status status;
-
-	if (proc_status(holder->pid, &status) == 0 && is_alive(holder) && status.has_mm)
-		holder->pinned = status.vm_pin;
-	holder->n_kin = kin_look(holder->kin, holder->n_kin);
-}
-
-/* What was unpinned goes back. What was pinned by the old limit alone is booked as far as there is
- * room: it could have been pinned without us. */
-static void settle(struct leaseholder *holder)
-{
-	struct quota quota;
-
-	look_at(holder);
-	(void)book(holder, booking(holder, holder->open, holder->held_booked), &quota);
-	if (!holder->gone)
-		(void)set_limit(holder);
-}
 
 /* ---- kin ---- */
 
-static void start_window(struct leaseholder *holder)
+/* A lease begins. Return: 0 or -errno: the process is gone. */
+static int start_window(struct leaseholder *holder)
 {
+	ev_timer_again(holder->supervisor->loop, &holder->look);
 	if (holder->highest)
-		return;
+		return 0;
 	holder->since = sweep_now();
 	holder->last_pid = sweep_last_pid();
+	return leaselimit_read(holder);
 }
 
-static size_t find_spared(const struct leaseholder *holder, pid_t *pids, size_t max)
+/* Who has leases of his own is looked after by them. Return: what to free; NULL: no memory. */
+static pid_t *find_spared(const struct leaseholder *holder, size_t *ret_n)
 {
 	const struct leaseholder *one;
-	size_t n = 0;
+	size_t n = 1;
+	pid_t *pids;
 
 	LIST_FOREACH(one, &holder->supervisor->leaseholders, link)
-		if (one != holder && !one->gone && n < max)
+		n++;
+	pids = calloc(n, sizeof(*pids));
+	n = 0;
+	LIST_FOREACH(one, &holder->supervisor->leaseholders, link)
+		if (pids && one != holder && !one->gone)
 			pids[n++] = one->pid;
-	return n;
+	*ret_n = n;
+	return pids;
 }
 
+/* What could not be done is tried again at the next look. */
 static void start_sweep(struct leaseholder *holder)
 {
-	static pid_t spared[1024];
-	struct sweep sweep = {
-		.pid = holder->pid,
-		.uid = holder->uid,
-		.mark = holder->mark,
-		.before = holder->before,
-		.highest = holder->highest,
-		.since = holder->since,
-		.spared = spared,
-	};
-	pid_t pid;
+	struct sweep sweep = leaselimit_sweep(holder);
+	pid_t *spared = find_spared(holder, &sweep.n_spared), pid;
 
-	sweep.n_spared = find_spared(holder, spared, sizeof(spared) / sizeof(spared[0]));
-	pid = spawn_sweep(&sweep, &holder->swept);
+	sweep.spared = spared;
+	pid = spared ? spawn_sweep(&sweep, &holder->swept) : -ENOMEM;
+	free(spared);
+	holder->is_last = holder->gone || !leaselimit_is_raised(holder);
+	holder->swept_at = ev_now(holder->supervisor->loop);
 	if (pid < 0) {
-		log_error("children of client %d keep their limits: %s", holder->pid,
+		log_error("children of client %d keep their limits for now: %s", holder->pid,
 			  strerror(-(int)pid));
 		return;
 	}
@@ -160,19 +68,22 @@ static void start_sweep(struct leaseholder *holder)
 	ev_io_start(holder->supervisor->loop, &holder->on_swept);
 }
 
+static bool has_forked(const struct leaseholder *holder)
+{
+	return holder->last_pid < 0 || holder->last_pid != sweep_last_pid();
+}
+
 /* With nothing open any more whoever was forked meanwhile is to be found. The limit is raised also
- * as long as something is pinned by it: then it is looked from time to time. */
+ * as long as something is kept: then it is looked from time to time. */
 static void find_kin(struct leaseholder *holder)
 {
 	if (holder->highest == 0 || holder->n_open > 0 || (holder->held && !holder->gone))
 		return;
-	if (holder->swept >= 0) {
+	if (holder->swept >= 0)
 		holder->sweep_again = true;
-		return;
-	}
-	if (holder->last_pid < 0 || holder->last_pid != sweep_last_pid())
+	else if (has_forked(holder))
 		start_sweep(holder);
-	if (holder->swept < 0 && (holder->gone || holder->pinned == 0))
+	else if (holder->gone || !leaselimit_is_raised(holder))
 		holder->highest = 0;
 }
 
@@ -185,8 +96,8 @@ bool leaseholder_is_swept(const struct leaseholder *holder)
 
 static bool is_idle(const struct leaseholder *holder)
 {
-	return holder->sessions == 0 && holder->n_open == 0 && holder->swept < 0 &&
-	       holder->n_kin == 0 && (holder->gone || (!holder->held && holder->pinned == 0));
+	return holder->n_open == 0 && holder->swept < 0 && holder->kin.count == 0 &&
+	       holder->highest == 0 && holder->kept == 0 && !holder->held;
 }
 
 static void holder_free(struct leaseholder *holder)
@@ -198,43 +109,56 @@ static void holder_free(struct leaseholder *holder)
 	ev_timer_stop(loop, &holder->look);
 	LIST_REMOVE(holder, link);
 	charge_fini(&holder->charge);
+	kin_fini(&holder->kin);
 	fd_close(&holder->pidfd);
 	fd_close(&holder->swept);
 	free(holder);
 }
 
-static void on_swept(struct ev_loop *loop, struct ev_io *watcher, int events)
+/* Nobody looks at it as long as nothing is leased; it goes with its last session. */
+static void rest(struct leaseholder *holder)
 {
-	struct leaseholder *holder = watcher->data;
-	ssize_t n = read(holder->swept, &holder->kin[holder->n_kin],
-			 (KIN_MAX - holder->n_kin) * sizeof(holder->kin[0]));
-
-	(void)events;
-	if (n > 0) {
-		holder->n_kin += (size_t)n / sizeof(holder->kin[0]);
-		if (holder->n_kin < KIN_MAX)
-			return;
-	}
-	ev_io_stop(loop, watcher);
-	fd_close(&holder->swept);
-	settle(holder);
-	if (holder->gone || holder->pinned == 0)
-		holder->highest = 0;
-	if (holder->sweep_again)
-		find_kin(holder);
-	holder->sweep_again = false;
-	if (leaseholder_is_swept(holder))
-		lease_swept(holder);
-	if (is_idle(holder))
+	if (!is_idle(holder))
+		return;
+	ev_timer_stop(holder->supervisor->loop, &holder->look);
+	if (holder->sessions == 0)
 		holder_free(holder);
 }
 
+/* On a busy host somebody always forks: while something is kept that is no reason to sweep each
+ * time. */
 static void look_again(struct leaseholder *holder)
 {
-	settle(holder);
-	find_kin(holder);
-	if (is_idle(holder))
-		holder_free(holder);
+	double since = ev_now(holder->supervisor->loop) - holder->swept_at;
+
+	leaselimit_settle(holder, 0);
+	if (holder->gone || !leaselimit_is_raised(holder) || since >= LEASE_SWEEP_S)
+		find_kin(holder);
+	rest(holder);
+}
+
+static void on_swept(struct ev_loop *loop, struct ev_io *watcher, int events)
+{
+	struct leaseholder *holder = watcher->data;
+	int r = kin_read(&holder->kin, holder->swept);
+
+	(void)events;
+	if (r > 0)
+		return;
+	if (r < 0)
+		log_error("what children of client %d have pinned is not known: %s", holder->pid,
+			  strerror(-r));
+	ev_io_stop(loop, watcher);
+	fd_close(&holder->swept);
+	leaselimit_settle(holder, 0);
+	if (holder->sweep_again)
+		find_kin(holder);
+	else if (holder->is_last)
+		holder->highest = 0;
+	holder->sweep_again = false;
+	if (leaseholder_is_swept(holder))
+		lease_swept(holder);
+	rest(holder);
 }
 
 static void on_gone(struct ev_loop *loop, struct ev_io *watcher, int events)
@@ -244,7 +168,7 @@ static void on_gone(struct ev_loop *loop, struct ev_io *watcher, int events)
 	(void)events;
 	ev_io_stop(loop, watcher);
 	holder->gone = true;
-	holder->pinned = holder->held = holder->held_booked = 0;
+	holder->held = holder->held_booked = 0;
 	look_again(holder);
 }
 
@@ -255,6 +179,8 @@ static void on_look(struct ev_loop *loop, struct ev_timer *timer, int events)
 	look_again(timer->data);
 }
 
+#define MARKS (1u << MARK_BITS)
+
 static uint32_t free_mark(const struct supervisor *supervisor)
 {
 	static uint32_t last;
@@ -262,7 +188,10 @@ static uint32_t free_mark(const struct supervisor *supervisor)
 	uint32_t tries = 0;
 
 	do {
-		last = last % (MARKS - 1) + 1;
+		/* Whole kilobytes are what people set. */
+		do
+			last = last % (MARKS - 1) + 1;
+		while (last % 1024 == 0);
 		LIST_FOREACH(other, &supervisor->leaseholders, link)
 			if (other->mark == last)
 				break;
@@ -270,29 +199,12 @@ static uint32_t free_mark(const struct supervisor *supervisor)
 	return last;
 }
 
-/* A child that was forked while its parent's limit was raised begins with what the parent had. */
-static void undo_parents(struct leaseholder *holder)
-{
-	const struct leaseholder *parent;
-	rlim_t max = holder->before.rlim_max;
-
-	LIST_FOREACH(parent, &holder->supervisor->leaseholders, link) {
-		/* cppcheck-suppress uninitvar */
-		if (max == RLIM_INFINITY || max % MARKS != parent->mark)
-			continue;
-		/* cppcheck-suppress uninitvar */
-		if (max > parent->before.rlim_max)
-			holder->before = parent->before;
-		return;
-	}
-}
-
 static struct leaseholder *find(const struct session *session)
 {
 	struct leaseholder *holder;
 
 	LIST_FOREACH(holder, &session->supervisor->leaseholders, link)
-		if (holder->pid == session->peer.pid && is_alive(holder))
+		if (holder->pid == session->peer.pid && leaselimit_is_alive(holder))
 			return holder;
 	return NULL;
 }
@@ -307,24 +219,22 @@ static struct leaseholder *holder_new(struct session *session)
 	holder->supervisor = supervisor;
 	holder->pid = session->peer.pid;
 	holder->uid = session->peer.uid;
+	memcpy(holder->cgroup, session->peer.cgroup, sizeof(holder->cgroup));
 	holder->swept = -1;
 	holder->pidfd = fcntl(session->peer.pidfd, F_DUPFD_CLOEXEC, 0);
-	if (holder->pidfd < 0 || !is_alive(holder) ||
-	    prlimit(holder->pid, RLIMIT_MEMLOCK, NULL, &holder->before) < 0 || !is_alive(holder) ||
+	if (holder->pidfd < 0 || leaselimit_read(holder) < 0 ||
 	    charge_open(&holder->charge, &supervisor->books, session->klass, session->peer.uid,
 			session->peer.gid) < 0) {
 		fd_close(&holder->pidfd);
 		free(holder);
 		return NULL;
 	}
-	undo_parents(holder);
 	holder->mark = free_mark(supervisor);
 	ev_io_init(&holder->on_gone, on_gone, holder->pidfd, EV_READ);
 	ev_io_init(&holder->on_swept, on_swept, -1, EV_READ);
 	ev_timer_init(&holder->look, on_look, LEASE_LOOK_S, LEASE_LOOK_S);
 	holder->on_gone.data = holder->on_swept.data = holder->look.data = holder;
 	ev_io_start(supervisor->loop, &holder->on_gone);
-	ev_timer_start(supervisor->loop, &holder->look);
 	LIST_INSERT_HEAD(&supervisor->leaseholders, holder, link);
 	return holder;
 }
@@ -343,9 +253,7 @@ struct leaseholder *leaseholder_get(struct session *session)
 void leaseholder_put(struct leaseholder *holder)
 {
 	holder->sessions--;
-	settle(holder);
-	if (is_idle(holder))
-		holder_free(holder);
+	look_again(holder);
 }
 
 void leases_fini(struct supervisor *supervisor)
@@ -364,14 +272,14 @@ void leases_fini(struct supervisor *supervisor)
 static int book_or_look(struct leaseholder *holder, uint64_t bytes, struct quota *ret_quota)
 {
 	struct leaseholder *other;
-	int r = book(holder, bytes, ret_quota);
+	int r = leaselimit_book(holder, bytes, ret_quota);
 
 	if (r == 0)
 		return 0;
 	LIST_FOREACH(other, &holder->supervisor->leaseholders, link)
 		if (other != holder)
-			settle(other);
-	return book(holder, bytes, ret_quota);
+			leaselimit_settle(other, 0);
+	return leaselimit_book(holder, bytes, ret_quota);
 }
 
 int leaseholder_open(struct leaseholder *holder, uint64_t bytes, struct quota *ret_quota)
@@ -379,18 +287,19 @@ int leaseholder_open(struct leaseholder *holder, uint64_t bytes, struct quota *r
 	uint64_t open;
 	int r;
 
-	look_at(holder);
+	leaselimit_look(holder, 0);
 	if (__builtin_add_overflow(holder->open, bytes, &open))
 		open = UINT64_MAX;
-	r = book_or_look(holder, booking(holder, open, holder->held_booked), ret_quota);
+	r = book_or_look(holder, leaselimit_booking(holder, open, holder->held_booked), ret_quota);
+	if (r == 0)
+		r = start_window(holder);
 	if (r != 0) {
-		settle(holder);
+		look_again(holder);
 		return r;
 	}
-	start_window(holder);
 	holder->open = open;
 	holder->n_open++;
-	r = set_limit(holder);
+	r = leaselimit_set(holder);
 	if (r < 0)
 		leaseholder_close(holder, bytes);
 	return r;
@@ -400,31 +309,37 @@ void leaseholder_close(struct leaseholder *holder, uint64_t bytes)
 {
 	holder->open -= bytes;
 	holder->n_open--;
-	settle(holder);
+	leaselimit_settle(holder, bytes);
 	find_kin(holder);
 }
 
 int leaseholder_hold(struct leaseholder *holder, uint64_t limit, uint64_t total,
 		     struct quota *ret_quota)
 {
+	uint64_t held = holder->held, booked = holder->held_booked;
 	int r;
 
-	look_at(holder);
-	r = book_or_look(holder, booking(holder, holder->open, total), ret_quota);
-	if (r != 0) {
-		settle(holder);
-		return r;
+	leaselimit_look(holder, 0);
+	r = book_or_look(holder, leaselimit_booking(holder, holder->open, total), ret_quota);
+	if (r == 0)
+		r = start_window(holder);
+	if (r == 0) {
+		holder->held = limit;
+		holder->held_booked = total;
+		r = leaselimit_set(holder);
 	}
-	start_window(holder);
-	holder->held = limit;
-	holder->held_booked = total;
-	return set_limit(holder);
+	if (r != 0) {
+		holder->held = held;
+		holder->held_booked = booked;
+		look_again(holder);
+	}
+	return r;
 }
 
 uint64_t leaseholder_most(struct leaseholder *holder)
 {
 	struct amounts need, want = { { 0 } };
-	uint64_t had = booking(holder, holder->open, 0), most, by_memory;
+	uint64_t had = leaselimit_booking(holder, holder->open, 0), most, by_memory;
 	struct quota quota;
 
 	holder->charge.books->devices = sysfs_devices();

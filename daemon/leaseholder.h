@@ -2,8 +2,8 @@
 #ifndef KVREG_DAEMON_LEASEHOLDER_H
 #define KVREG_DAEMON_LEASEHOLDER_H
 /*
- * A process with leases: its limit, its booking, its kin. lease.h has the model; here is the
- * arithmetic and what touches the process.
+ * A process with leases: from its first to its end, and its kin. lease.h has the model, and
+ * leaselimit.h the arithmetic.
  */
 #include "daemon/lease.h"
 
@@ -13,9 +13,6 @@ struct leaseholder *leaseholder_get(struct session *session);
 
 /** leaseholder_put() - one reference less. It goes with the last, if nothing is booked for it. */
 void leaseholder_put(struct leaseholder *holder);
-
-/** leaseholder_limit() - RLIMIT_MEMLOCK (soft) as it should be now. */
-uint64_t leaseholder_limit(const struct leaseholder *holder);
 
 /** leaseholder_most() - bytes that a held lease could book now. */
 uint64_t leaseholder_most(struct leaseholder *holder);

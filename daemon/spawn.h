@@ -80,8 +80,8 @@ pid_t spawn_sink(const struct spawner *s, int *socks, size_t n);
 pid_t spawn_heir(int *ret_go);
 
 /**
- * spawn_sweep() - a child that lowers whom @sweep finds and writes what they have pinned to
- * *@ret_swept, as an array of struct kin, then ends. Return: the pid, or -errno.
+ * spawn_sweep() - a child that lowers whom @sweep finds, writes each as a struct kin to *@ret_swept,
+ * and ends. Return: the pid, or -errno.
  */
 pid_t spawn_sweep(const struct sweep *sweep, int *ret_swept);
 

@@ -37,38 +37,6 @@ long sweep_last_pid(void)
 	return last ? strtol(last + 1, NULL, 10) : -1;
 }
 
-static uint64_t pinned_now(const struct kin *kin)
-{
-	struct proc_status status;
-	uint64_t started;
-
-	if (proc_status(kin->pid, &status) < 0 || proc_start_time(kin->pid, &started) < 0 ||
-	    started != kin->started)
-		return 0;
-	return status.vm_pin + status.vm_lck;
-}
-
-size_t kin_look(struct kin *kin, size_t n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		kin[i].pinned = pinned_now(&kin[i]);
-		if (kin[i].pinned > 0)
-			kin[kept++] = kin[i];
-	}
-	return kept;
-}
-
-uint64_t kin_pinned(const struct kin *kin, size_t n)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < n; i++)
-		bytes += kin[i].pinned;
-	return bytes;
-}
-
 static bool is_descendant(const struct sweep *sweep, pid_t pid)
 {
 	for (int depth = 0; depth < DEPTH && pid > 1; depth++) {
@@ -90,16 +58,32 @@ static bool is_raised(const struct sweep *sweep, const struct rlimit *limit)
 	return limit->rlim_cur > sweep->before.rlim_cur || limit->rlim_max > sweep->before.rlim_max;
 }
 
-static bool is_kin(const struct sweep *sweep, pid_t pid, const struct rlimit *limit,
-		   uint64_t started)
+/* In the cgroup, or in one below it: a container may make some of its own. */
+static bool is_in_cgroup(const struct sweep *sweep, pid_t pid)
+{
+	size_t n = strlen(sweep->cgroup);
+	char path[64], text[512];
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	if (n == 0 || proc_read(path, text, sizeof(text)) < 0 || strncmp(text, "0::", 3) != 0 ||
+	    strncmp(text + 3, sweep->cgroup, n) != 0)
+		return false;
+	return text[3 + n] == '\0' || text[3 + n] == '/' || sweep->cgroup[n - 1] == '/';
+}
+
+bool sweep_is_kin(const struct sweep *sweep, pid_t pid, const struct rlimit *limit)
 {
 	struct proc_status status;
+	uint64_t started;
 
+	if (!is_raised(sweep, limit) || limit->rlim_cur > sweep->highest)
+		return false;
 	if (has_mark(sweep, limit->rlim_max) || has_mark(sweep, limit->rlim_cur) ||
 	    is_descendant(sweep, pid))
 		return true;
-	return started >= sweep->since && limit->rlim_cur <= sweep->highest &&
-	       proc_status(pid, &status) == 0 && status.uid == sweep->uid;
+	return proc_start_time(pid, &started) == 0 && started >= sweep->since &&
+	       is_in_cgroup(sweep, pid) && proc_status(pid, &status) == 0 &&
+	       status.uid == sweep->uid;
 }
 
 static bool is_spared(const struct sweep *sweep, pid_t pid)
@@ -111,14 +95,13 @@ static bool is_spared(const struct sweep *sweep, pid_t pid)
 }
 
 /* Return: whether it had to be lowered. */
-static bool lower(const struct sweep *sweep, pid_t pid, struct kin *kin, size_t *n_kin)
+static bool lower(const struct sweep *sweep, pid_t pid, int out)
 {
+	struct kin kin = { .pid = pid };
 	struct rlimit limit;
-	uint64_t started;
 
 	if (is_spared(sweep, pid) || prlimit(pid, RLIMIT_MEMLOCK, NULL, &limit) < 0 ||
-	    !is_raised(sweep, &limit) || proc_start_time(pid, &started) < 0 ||
-	    !is_kin(sweep, pid, &limit, started))
+	    !sweep_is_kin(sweep, pid, &limit) || proc_start_time(pid, &kin.started) < 0)
 		return false;
 	if (limit.rlim_cur > sweep->before.rlim_cur)
 		limit.rlim_cur = sweep->before.rlim_cur;
@@ -126,12 +109,10 @@ static bool lower(const struct sweep *sweep, pid_t pid, struct kin *kin, size_t 
 		limit.rlim_max = sweep->before.rlim_max;
 	if (prlimit(pid, RLIMIT_MEMLOCK, &limit, NULL) < 0)
 		return false;
-	if (*n_kin < KIN_MAX)
-		kin[(*n_kin)++] = (struct kin){ .pid = pid, .started = started };
-	return true;
+	return write(out, &kin, sizeof(kin)) == sizeof(kin);
 }
 
-static bool pass(const struct sweep *sweep, struct kin *kin, size_t *n_kin)
+static bool pass(const struct sweep *sweep, int out)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -139,17 +120,14 @@ static bool pass(const struct sweep *sweep, struct kin *kin, size_t *n_kin)
 
 	while (proc && (entry = readdir(proc)))
 		if (isdigit((unsigned char)entry->d_name[0]))
-			found |= lower(sweep, (pid_t)strtol(entry->d_name, NULL, 10), kin, n_kin);
+			found |= lower(sweep, (pid_t)strtol(entry->d_name, NULL, 10), out);
 	if (proc)
 		closedir(proc);
 	return found;
 }
 
-size_t sweep_run(const struct sweep *sweep, struct kin ret_kin[KIN_MAX])
+void sweep_run(const struct sweep *sweep, int out)
 {
-	size_t n = 0;
-
-	for (int i = 0; i < PASSES && pass(sweep, ret_kin, &n); i++)
+	for (int i = 0; i < PASSES && pass(sweep, out); i++)
 		;
-	return kin_look(ret_kin, n);
 }

@@ -10,29 +10,26 @@
  *  - its limit: a raised one carries a mark in its last 12 bits, which are below a page and mean
  *    nothing to the kernel;
  *  - its parents;
- *  - its user, if it was started after the limit was raised, and has no higher one than that: it may
- *    have lost its parents and taken the mark off, by lowering its limit a little.
+ *  - its user and cgroup, if it was started after the limit was raised: it may have lost its parents
+ *    and taken the mark off, by lowering its limit a little. The user alone would not do, for
+ *    containers share them; nor can a process without privilege leave its cgroup upwards.
+ * and in any case it has no higher limit than was given.
  *
  * Run in a child of the supervisor, since /proc of a large host takes longer than its loop may.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include "daemon/kin.h"
+
 #define MARK_BITS 12u
-#define KIN_MAX   256u
-
-/** A process that had the limit, with what it has pinned and locked: that stays. */
-struct kin {
-	pid_t pid;
-	uint64_t started; /* clock ticks since boot, with its pid its name */
-	uint64_t pinned;  /* bytes */
-};
-
 struct sweep {
 	pid_t pid; /* whose kin; it is left alone */
 	uid_t uid;
+	const char *cgroup; /* of cgroup v2; empty: not known */
 	uint32_t mark;
 	struct rlimit before;
 	uint64_t highest;    /* limit that was given */
@@ -48,13 +45,10 @@ uint64_t sweep_now(void);
  *  As long as it stays, nobody has forked. */
 long sweep_last_pid(void);
 
-/** kin_look() - what each of @n has pinned and locked now. Return: how many have, moved to the front. */
-size_t kin_look(struct kin *kin, size_t n);
+/** sweep_is_kin() - whether @pid, which has @limit, is one that would be lowered. */
+bool sweep_is_kin(const struct sweep *sweep, pid_t pid, const struct rlimit *limit);
 
-/** kin_pinned() - what @n of them have in all, bytes, as last seen. */
-uint64_t kin_pinned(const struct kin *kin, size_t n);
-
-/** sweep_run() - lowers. Return: how many of @ret_kin have something pinned. */
-size_t sweep_run(const struct sweep *sweep, struct kin ret_kin[KIN_MAX]);
+/** sweep_run() - lowers, and writes each that was lowered to @out as a struct kin. */
+void sweep_run(const struct sweep *sweep, int out);
 
 #endif

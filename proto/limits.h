@@ -68,6 +68,9 @@
 #define DRAIN_POLL_S 0.25
 /* How often it is seen what processes with leases have unpinned. */
 #define LEASE_LOOK_S 2.0
+/* How often children are looked for that they forked while something stays pinned: that reads all of
+ * /proc. At the end of a lease it is done at once. */
+#define LEASE_SWEEP_S 20.0
 /* A client that is gone leaves its session this long to destroy what it made. */
 #define SESSION_GRACE_S 5.0
 /* An administrator's question waits this long for sessions that do not answer. */

@@ -60,7 +60,7 @@ pid_t __wrap_spawn_heir(int *ret_go)
 /* It finds the one process that there is, which then has something pinned as far as we say. */
 pid_t __wrap_spawn_sweep(const struct sweep *sweep, int *ret_swept)
 {
-	struct kin kin = { .pid = host.process, .pinned = 4096 };
+	struct kin kin = { .pid = host.process };
 	int ends[2];
 
 	must(sweep->pid == host.process && sweep->n_spared == 0);

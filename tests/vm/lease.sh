@@ -62,6 +62,67 @@ ok 'fork: an innocent process of the user keeps its limit' test "$(limit_of $$)"
 client_kill a
 ok 'all of it is gone with the client' eventually status_is sessions 0
 
+# What it could have pinned without us it cannot have again and again.
+ok 'creep: a client' start e 65534
+pid=${pid_of[e]}
+ok 'creep: a lease' say e lease $((16 * MIB))
+ok 'creep: a registration' say e keep $((16 * MIB))
+say e endlease
+ok 'creep: as much as by the old limit' say e keep $OLD
+sleep 3
+ok 'creep: and no more after a look' refused_errno ENOMEM e keep 4096
+ok 'creep: booked is the lease' booked $((16 * MIB))
+ok 'creep: a child forked now' say e fork
+child=$(field pid <<<"$answer")
+ok 'creep: it has the raised limit' limit_near "$child" $((16 * MIB + OLD))
+ok 'creep: not for long' eventually limit_is "$child" $OLD
+kill -9 "$child"
+client_kill e
+eventually booked 0
+
+# Locked memory has a counter of its own, and stays booked too.
+ok 'mlock: a client' start l 65534
+say l lease $((16 * MIB))
+ok 'mlock: by a lease' say l lock $((16 * MIB))
+say l endlease
+ok 'mlock: it stays booked' booked $((16 * MIB))
+ok 'mlock: unlocked' say l unlock
+ok 'mlock: it is not' eventually booked 0
+ok 'its own limit is its own affair while nothing is leased' prlimit --pid "${pid_of[l]}" --memlock=131072:131072
+sleep 3
+ok 'nobody sets it back' limit_is "${pid_of[l]}" 131072
+ok 'the next lease is on top of it' say l lease $MIB
+ok 'as it is now' limit_near "${pid_of[l]}" $((MIB + 131072))
+say l endlease
+ok 'and it falls to that' limit_is "${pid_of[l]}" 131072
+client_kill l
+
+# Containers share users: who is in another cgroup is nobody's kin.
+mkdir -p /sys/fs/cgroup/pod-a /sys/fs/cgroup/pod-b
+client_program=leaser client_start p 65534
+echo "${pid_of[p]}" >/sys/fs/cgroup/pod-a/cgroup.procs
+ok 'cgroup: a client in one' say p open
+say p lease $((64 * MIB))
+innocent() { # innocent CGROUP: started now, as the same user, with a limit of its own
+	(
+		echo "$BASHPID" >"/sys/fs/cgroup/$1/cgroup.procs"
+		ulimit -l 8192
+		exec setpriv --reuid=65534 --regid=65534 --clear-groups sleep 100
+	) &
+	started=$!
+}
+innocent pod-b
+other=$started
+eventually limit_is "$other" $((8 * MIB))
+ok 'cgroup: a child that hides and leases' say p evade leases
+hidden=$(field pid <<<"$answer")
+say p endlease
+ok 'cgroup: the child has the old limit' eventually limit_is "$hidden" $OLD
+ok 'cgroup: the other one has its own' limit_is "$other" $((8 * MIB))
+kill -9 "$hidden" "$other"
+client_kill p
+ok 'cgroup: all books are zero' eventually booked 0
+
 # The quota.
 ok 'quota: a client' start q 1234
 ok 'quota: above it' refused LIMIT_QUOTA q lease $((64 * MIB))

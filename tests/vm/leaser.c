@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <kvreg-client.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,8 @@ struct leaser {
 	struct kvreg *k;
 	struct kvreg_lease *lease;
 	struct ibv_mr *kept;
+	void *locked;
+	size_t lock_size;
 };
 
 static int done(int r)
@@ -103,6 +106,22 @@ static int do_unkeep(struct leaser *w, char **args)
 	return done(0);
 }
 
+/* lock BYTES, unlock: mlock(2), which has a counter of its own. */
+static int do_lock(struct leaser *w, char **args)
+{
+	w->lock_size = strtoull(args[0], NULL, 0);
+	w->locked = mmap(NULL, w->lock_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	return mlock(w->locked, w->lock_size) < 0 ? failed_errno(-errno) : done(0);
+}
+
+static int do_unlock(struct leaser *w, char **args)
+{
+	(void)args;
+	munmap(w->locked, w->lock_size);
+	return done(0);
+}
+
 /* lease BYTES */
 static int do_lease(struct leaser *w, char **args)
 {
@@ -149,16 +168,23 @@ static int do_limit(struct leaser *w, char **args)
 	return 0;
 }
 
-/* A child of a child, whose parent is gone, and which has lowered its limit by two pages. */
-static void evade(int out)
+/* evade [leases]: a child of a child, whose parent is gone, and which has lowered its limit by two
+ * pages. */
+static void evade(int out, bool leases)
 {
+	struct kvreg_lease *lease;
 	struct rlimit limit;
+	struct kvreg *k;
 	pid_t pid;
 
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	limit.rlim_cur = limit.rlim_max = limit.rlim_max / 4096 * 4096 - 8192;
 	setrlimit(RLIMIT_MEMLOCK, &limit);
 	setsid();
+	/* Who has a lease of his own is left alone by others' sweeps. */
+	if (leases && (kvreg_open(NULL, &k) < 0 || kvreg_lease_memlock(k, 4096, NULL, &lease) < 0 ||
+		       kvreg_lease_end(lease) < 0))
+		_exit(1);
 	pid = getpid();
 	if (write(out, &pid, sizeof(pid)) < 0)
 		_exit(1);
@@ -174,13 +200,12 @@ static int do_evade(struct leaser *w, char **args)
 	pid_t pid;
 
 	(void)w;
-	(void)args;
 	if (pipe(ends) < 0)
 		return failed_errno(-errno);
 	pid = fork();
 	if (pid == 0) {
 		if (fork() == 0)
-			evade(ends[1]);
+			evade(ends[1], args[0][0]);
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
@@ -239,10 +264,11 @@ static const struct {
 	const char *name;
 	int (*run)(struct leaser *w, char **args);
 } commands[] = {
-	{ "open", do_open },         { "close", do_close },   { "device", do_device },
-	{ "keep", do_keep },         { "unkeep", do_unkeep }, { "lease", do_lease },
-	{ "endlease", do_endlease }, { "held", do_held },     { "limit", do_limit },
-	{ "evade", do_evade },       { "fork", do_fork },     { "lockchild", do_lockchild },
+	{ "open", do_open },         { "close", do_close },         { "device", do_device },
+	{ "keep", do_keep },         { "unkeep", do_unkeep },       { "lease", do_lease },
+	{ "endlease", do_endlease }, { "held", do_held },           { "limit", do_limit },
+	{ "lock", do_lock },         { "unlock", do_unlock },       { "evade", do_evade },
+	{ "fork", do_fork },         { "lockchild", do_lockchild },
 };
 
 static int run(struct leaser *w, char *line)
