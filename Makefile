@@ -110,7 +110,7 @@ $(PRELOAD): $(call obj,$(PRELOAD_SRC) $(CLIENT_SRC)) $(BUILD)/libkvreg-proto.a c
 
 $(BUILD)/obj/client/run/%.o: KCFLAGS += -DKVREG_LIBDIR='"$(LIBDIR)"'
 
-$(BUILD)/kvreg-run: $(call obj,$(RUN_SRC)) $(BUILD)/obj/client/ctl/format.o $(BUILD)/libkvreg-proto.a $(LIB) | $(BUILD)/libkvreg-client.so
+$(BUILD)/kvreg-run: $(call obj,$(RUN_SRC)) $(BUILD)/obj/client/ctl/format.o $(BUILD)/obj/client/ctl/optable.o $(BUILD)/libkvreg-proto.a $(LIB) | $(BUILD)/libkvreg-client.so
 	$(CC) $(KLDFLAGS) -pie -o $@ $(filter %.o %.a,$^) -L$(BUILD) -lkvreg-client -Wl,-rpath,'$$ORIGIN' $(LIBPROTOBUF)
 
 # ---------------------------------------------------------------- tests
@@ -163,7 +163,7 @@ $(BUILD)/tests/unit/test-preload-%: tests/unit/test-preload-%.c $(call obj,$(PRE
 	@mkdir -p $(@D)
 	$(link_unit)
 
-$(BUILD)/tests/unit/test-run-%: tests/unit/test-run-%.c $(RUN_PART) $(BUILD)/obj/client/ctl/format.o $(BUILD)/libkvreg-proto.a
+$(BUILD)/tests/unit/test-run-%: tests/unit/test-run-%.c $(RUN_PART) $(BUILD)/obj/client/ctl/format.o $(BUILD)/obj/client/ctl/optable.o $(BUILD)/libkvreg-proto.a
 	@mkdir -p $(@D)
 	$(link_unit)
 

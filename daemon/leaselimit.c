@@ -138,14 +138,14 @@ int leaselimit_set(struct leaseholder *holder)
 	return leaselimit_is_alive(holder) ? 0 : -ESRCH;
 }
 
-/* @more bytes of leases have ended: as much as is pinned of them stays. It never grows but here, or
+/* Of the leases that have ended as much as is pinned stays. It never grows but here, or
  * a process would get its old limit on top of it again and again. */
-void leaselimit_look(struct leaseholder *holder, uint64_t more)
+void leaselimit_look(struct leaseholder *holder, uint64_t ended)
 {
 	struct proc_status status;
 	uint64_t pinned;
 
-	if (__builtin_add_overflow(holder->kept, more, &holder->kept))
+	if (__builtin_add_overflow(holder->kept, ended, &holder->kept))
 		holder->kept = UINT64_MAX;
 	if (proc_status(holder->pid, &status) == 0 && leaselimit_is_alive(holder) &&
 	    status.has_mm) {
